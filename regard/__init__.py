@@ -1,0 +1,44 @@
+"""regard trains, explains and serves Transformer sequence models on the machine you have.
+
+    import regard
+
+    regard.train("recipes/own-text.toml", run="runs/mine")
+    regard.load("runs/mine").translate(["A sentence."])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from regard.config import Config
+from regard.errors import RegardError
+
+if TYPE_CHECKING:
+    from regard.pipeline import TrainResult
+    from regard.search.translator import Translator
+
+__all__ = ["Config", "RegardError", "__version__", "load", "train"]
+__version__ = "0.1.0"
+
+
+def load(folder: str | Path) -> Translator:
+    """A trained model from its folder, ready to translate and to score."""
+    from regard.search.translator import Translator
+
+    return Translator.load(folder)
+
+
+def train(
+    recipe: str | Path | Config, run: str | Path, overrides: Sequence[str] = (), must_resume: bool = False
+) -> TrainResult:
+    """Train what a recipe (a TOML file, with `key=value` overrides, or a `Config`) describes, in the folder `run`.
+
+    A run that was interrupted goes on where it stood; with `must_resume` there has to be one.
+    """
+    from regard.pipeline import train_run
+    from regard.recipe import load_config, override_config
+
+    config = override_config(recipe, overrides) if isinstance(recipe, Config) else load_config(recipe, overrides)
+    return train_run(config, run, must_resume)

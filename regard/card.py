@@ -1,0 +1,64 @@
+"""The model card: what a model is, what it learned from and how good it is, as the README.md of its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from regard.config import Config, CorpusConfig
+
+
+def write(config: Config, result: Mapping[str, Any]) -> str:
+    """The card of a freshly trained model, from its configuration and the figures of its run."""
+    data, model = config.data, config.model
+    validation = result["validation"]
+    lines = [
+        "---",
+        f"language: [{data.source_language}, {data.target_language}]",
+        "library_name: regard",
+        "pipeline_tag: translation",
+        "license: unknown",
+        "---",
+        f"# {data.source_language} to {data.target_language}, trained with regard",
+        "",
+        "```sh",
+        f"echo 'A sentence.' | regard translate {result['run']}",
+        "```",
+        "",
+        "## The model",
+        f"A {model.architecture} with {model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, "
+        f"feed-forward {model.feed_forward}, {model.heads} heads, {model.norm}-norm; "
+        f"{result['parameters']:,} parameters. Tokenizer: {config.tokenizer.kind}, "
+        f"{'shared' if config.tokenizer.shared else 'separate'} vocabulary. All settings: `config.toml`.",
+        "",
+        "## The data",
+        f"{result['pairs']:,} pairs from:",
+        *[f"- {_corpus(corpus)}" for corpus in data.train],
+        "",
+        "The licence of that text decides what this model may be used for: state it here before you share the model.",
+        "",
+        "## How good it is",
+        _quality(config, validation),
+        f"Trained for {result['steps']:,} steps ({result['seconds'] / 60:.1f} minutes); the weights are "
+        f"{result['chosen']}.",
+        "",
+        "`regard evaluate` measures BLEU and chrF with their signatures on your own test set.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _corpus(corpus: CorpusConfig) -> str:
+    weight = "" if corpus.weight == 1.0 else f" (weight {corpus.weight:g})"
+    files = [corpus.pairs] if corpus.pairs else [corpus.source, corpus.target]
+    return " and ".join(f"`{file}`" for file in files) + weight
+
+
+def _quality(config: Config, validation: Mapping[str, float] | None) -> str:
+    if validation is None:
+        return "There was no validation data, so nothing was measured."
+    text = f"On its validation data: loss {validation['loss']:.4f}, perplexity {validation['perplexity']:.2f} a token."
+    if "bleu" in validation:
+        text += (
+            f" Greedy BLEU on {config.train.validation_sentences:,} sentences at the most: {validation['bleu']:.2f}."
+        )
+    return text

@@ -1,0 +1,271 @@
+"""The command line: one function a command, with no logic of its own; torch is imported only where it is needed."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from regard import console, figures, progress
+from regard.options import Alpha, BatchTokens, Beam, Json, LengthPenalty, Model, Output, Overrides
+
+app = typer.Typer(
+    name="regard",
+    help="Train, explain and serve Transformer sequence models on the machine you have.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="Bring a corpus into plain files.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command `regard`."""
+    console.run(lambda given: app(given, prog_name="regard"), sys.argv[1:] if arguments is None else arguments)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"regard {version('regard')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    progress.show()
+
+
+@app.command()
+def demo(
+    overrides: Overrides = None,
+    run: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the model and the page are kept.")] = Path(
+        "runs/demo"
+    ),
+    language: Annotated[
+        Literal["fr", "zh"], typer.Option(metavar="CODE", help="Translate English to fr or zh.")
+    ] = "fr",
+    json: Json = None,
+) -> None:
+    """Train on a built-in corpus in a few minutes, measure, and write a page that shows the attention."""
+    figures.check_destination(json)
+    from regard.demo import run_demo
+
+    figures.publish(run_demo(run, language, overrides=overrides or ()), json)
+
+
+@data_app.command()
+def builtin(
+    output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write en-fr/ and en-zh/.")] = Path(
+        "data/builtin"
+    ),
+    seed: Annotated[int, typer.Option(metavar="N", help="Another seed gives another choice of sentences.", min=0)] = 1,
+) -> None:
+    """Write the built-in corpus: English with its French and its Chinese, from a small grammar."""
+    from regard.data.builtin import write_builtin
+
+    for language in ("fr", "zh"):
+        files = write_builtin(output / f"en-{language}", language, seed)
+        print(f"{output / f'en-{language}'}: {', '.join(files)}")
+
+
+@data_app.command()
+def multi30k(output: Output = Path("data")) -> None:
+    """Bring Multi30k into multi30k/: 29,000 captions in English, German and French."""
+    from regard.data.public import bring_multi30k
+
+    print(bring_multi30k(output))
+
+
+@data_app.command()
+def tatoeba(output: Output = Path("data")) -> None:
+    """Bring Tatoeba's everyday sentences into tatoeba-zh-en/ and tatoeba-de-en/."""
+    from regard.data.public import bring_tatoeba
+
+    for brought in bring_tatoeba(output):
+        print(brought)
+
+
+@app.command()
+def doctor(
+    recipe: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="RECIPE", help="Examine the training text of a recipe, instead of files.", show_default=False
+        ),
+    ] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="One side, a sentence a line.")] = None,
+    target: Annotated[Path | None, typer.Option(metavar="FILE", help="The other side, aligned by line.")] = None,
+    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Both sides in one file (.tsv, .jsonl).")] = None,
+    against: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Held-out text that must not be in it; repeatable.")
+    ] = None,
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Such as en.  [default: by the file's name]")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Such as fr.  [default: by the file's name]")
+    ] = None,
+    examples: Annotated[int, typer.Option(metavar="N", help="Places to name for each finding.")] = 10,
+    json: Json = None,
+) -> None:
+    """Examine a corpus: faults, duplicates, leakage, wrong scripts; with file and line."""
+    figures.check_destination(json)
+    from regard.commands.examining import CorpusFiles, examine_files, examine_recipe
+
+    files = CorpusFiles(source, target, pairs, source_language, target_language)
+    if recipe is None:
+        report = examine_files(files, against or (), examples)
+    else:
+        report = examine_recipe(recipe, files, against or (), examples)
+    figures.publish(report, json)
+
+
+@app.command()
+def describe(
+    recipe_or_model: Annotated[
+        Path | None, typer.Argument(metavar="RECIPE_OR_MODEL", help="A recipe, or a model folder.", show_default=False)
+    ] = None,
+    overrides: Overrides = None,
+    keys: Annotated[bool, typer.Option("--keys", help="List every key of a recipe instead.")] = False,
+    json: Json = None,
+) -> None:
+    """Print the parts, shapes, parameters and operations per token of a recipe or a model."""
+    figures.check_destination(json)
+    if keys:
+        from regard.keys import KeyList
+
+        figures.publish(KeyList(), json)
+        return
+    if recipe_or_model is None:
+        raise typer.BadParameter("name a recipe or a model folder, or ask for --keys")
+    from regard.commands.describing import describe_recipe_or_model
+
+    figures.publish(describe_recipe_or_model(recipe_or_model, overrides or ()), json)
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file, such as recipes/own-text.toml.")],
+    overrides: Overrides = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where the run is kept.  [default: runs/ and the recipe's name]"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Refuse to begin anew: there must be a run to go on with.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Run a recipe: from text to a model folder. A run that was interrupted goes on where it was."""
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    config = load_config(recipe, overrides or ())
+    from regard.pipeline import train_run
+
+    figures.publish(train_run(config, run or Path("runs") / recipe.stem, must_resume=resume), json)
+
+
+@app.command()
+def translate(
+    model: Model,
+    source: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Read this.  [default: standard input]")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write this.  [default: standard output]")] = None,
+    beam: Beam = None,
+    nbest: Annotated[
+        int | None, typer.Option(metavar="N", help="Write the N best of each line: its number, score, text.")
+    ] = None,
+    from_language: Annotated[
+        str | None, typer.Option("--from", metavar="CODE", help="Refuse another source language.")
+    ] = None,
+    to_language: Annotated[
+        str | None, typer.Option("--to", metavar="CODE", help="Refuse another target language.")
+    ] = None,
+    length_penalty: LengthPenalty = None,
+    alpha: Alpha = None,
+    batch_tokens: BatchTokens = None,
+) -> None:
+    """Translate line for line, in order."""
+    from regard.commands.translating import Languages, TranslationFiles, translate_lines
+
+    translate_lines(
+        model,
+        TranslationFiles(source, output),
+        Languages(from_language, to_language),
+        nbest,
+        beam=beam,
+        length_penalty=length_penalty,
+        alpha=alpha,
+        batch_tokens=batch_tokens,
+    )
+
+
+@app.command()
+def evaluate(
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Right translations; repeatable.")],
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="A model folder, such as runs/demo.", show_default=False)
+    ] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="The sentences to translate.")] = None,
+    hypothesis: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Translations to measure, instead of a model's.")
+    ] = None,
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another system's translations, to compare with.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model's translations there.")] = None,
+    tokenize: Annotated[
+        str | None, typer.Option(metavar="NAME", help="BLEU's tokenization.  [default: by the language]")
+    ] = None,
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Let case not matter.")] = False,
+    by_length: Annotated[bool, typer.Option("--by-length", help="Also by the length of the source.")] = False,
+    samples: Annotated[int, typer.Option(metavar="N", help="Of the bootstrap; 0: none.")] = 1000,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    alpha: Alpha = None,
+    batch_tokens: BatchTokens = None,
+    json: Json = None,
+) -> None:
+    """Measure a model, or given translations: BLEU and chrF with their signatures."""
+    figures.check_destination(json)
+    from regard.commands.evaluating import EvaluationFiles, evaluate_files
+    from regard.evaluate.evaluation import EvaluationOptions
+
+    evaluation = evaluate_files(
+        model,
+        EvaluationFiles(reference, source, hypothesis, against, output),
+        EvaluationOptions(tokenize=tokenize, lowercase=lowercase, samples=samples),
+        by_length,
+        beam=beam,
+        length_penalty=length_penalty,
+        alpha=alpha,
+        batch_tokens=batch_tokens,
+    )
+    figures.publish(evaluation, json)
+
+
+@app.command()
+def score(
+    model: Model,
+    source: Annotated[Path, typer.Option(metavar="FILE", help="Sentences, one a line.")],
+    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, aligned by line.")],
+    by_token: Annotated[bool, typer.Option("--by-token", help="The mean of the tokens, not their sum.")] = False,
+    json: Json = None,
+) -> None:
+    """Print the log-probability that a model gives to each pair."""
+    figures.check_destination(json)
+    from regard.commands.scoring import score_files
+
+    figures.publish(score_files(model, source, target, by_token), json)

@@ -1,0 +1,65 @@
+"""`regard doctor`: the corpora of a recipe, or files, examined."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.data.diagnosis import Report
+from regard.data.doctor import examine
+from regard.errors import InputError
+from regard.recipe import load_config, parse_config
+
+
+@dataclass(frozen=True)
+class CorpusFiles:
+    """A corpus as the command line names it, and the languages of its sides, where they were said."""
+
+    source: Path | None = None
+    target: Path | None = None
+    pairs: Path | None = None
+    source_language: str | None = None
+    target_language: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """The files that were given, as a recipe has them."""
+        paths = {"source": self.source, "target": self.target, "pairs": self.pairs}
+        return {side: str(path) for side, path in paths.items() if path is not None}
+
+
+def examine_files(files: CorpusFiles, against: Sequence[Path], examples: int) -> Report:
+    """Examine two aligned files, or one with pairs."""
+    if not files.named():
+        raise InputError("name what to examine: a recipe, --source and --target, or --pairs")
+    config = parse_config({"data": {"train": [files.named()]}}, where="the files to examine")
+    return examine(
+        config.data.train,
+        against=against,
+        source_language=files.source_language,
+        target_language=files.target_language,
+        examples=_at_least_none(examples),
+    )
+
+
+def examine_recipe(recipe: Path, files: CorpusFiles, against: Sequence[Path], examples: int) -> Report:
+    """Examine the training text of a recipe; its validation text must not be in there."""
+    if files.named():
+        raise InputError("name either a recipe or files to examine, not both")
+    data = load_config(recipe).data
+    if not data.train:
+        raise InputError(f"{recipe}: `data.train` names no corpus to examine")
+    return examine(
+        data.train,
+        data,
+        against=[*data.validation, *against],
+        source_language=files.source_language or data.source_language,
+        target_language=files.target_language or data.target_language,
+        examples=_at_least_none(examples),
+    )
+
+
+def _at_least_none(examples: int) -> int:
+    if examples < 0:
+        raise InputError(f"--examples is {examples}: it must be 0 or more")
+    return examples

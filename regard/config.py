@@ -1,0 +1,180 @@
+"""The strict, typed configuration of a run: TOML and `key=value`; every default is written here, once."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    """A part of the configuration: frozen, typed, and closed to unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class CorpusConfig(Section):
+    """Where bilingual text lies: two aligned plain files, or one TSV or JSON-lines file; gzip by its ending."""
+
+    source: str | None = Field(None, description="plain text, one sentence a line")
+    target: str | None = Field(None, description="its translation, aligned by line")
+    pairs: str | None = Field(None, description="one file with both sides (.tsv, .jsonl), instead of source and target")
+    format: Literal["auto", "text", "tsv", "jsonl"] = Field("auto", description="how to read it; auto: by the name")
+    weight: float = Field(1.0, gt=0, description="how often an epoch takes each pair: 2.0 twice, 0.5 every other time")
+
+    @model_validator(mode="after")
+    def _two_files_or_one(self) -> Self:
+        two = self.source is not None and self.target is not None
+        if two == (self.pairs is not None) or (self.pairs and (self.source or self.target)):
+            raise ValueError("give either `source` and `target` (two aligned files) or `pairs` (one file)")
+        return self
+
+
+class DataConfig(Section):
+    """Which text the run learns from and is measured on, and what is done with bad lines."""
+
+    source_language: str = Field("en", min_length=2, max_length=16, description="code of the source language")
+    target_language: str = Field("fr", min_length=2, max_length=16, description="code of the target language")
+    train: tuple[CorpusConfig, ...] = Field(
+        (), strict=False, description="the corpora to learn from; any number, weighted"
+    )
+    validation: tuple[CorpusConfig, ...] = Field((), strict=False, description="the corpora that choose the checkpoint")
+    on_bad_line: Literal["error", "skip"] = Field("skip", description="what to do with a line that cannot be used")
+    max_characters: int = Field(2000, ge=1, description="a longer line is a bad line")
+    max_ratio: float = Field(9.0, gt=1, description="sides whose lengths differ by more are a bad pair")
+    max_tokens: int = Field(256, ge=2, description="training pairs with more tokens on a side are left out")
+
+
+class TokenizerConfig(Section):
+    """How text becomes tokens."""
+
+    kind: Literal["bpe", "wordpiece", "unigram", "word", "character", "byte"] = Field(
+        "bpe", description="the algorithm"
+    )
+    vocabulary_size: int = Field(8000, ge=300, description="tokens at the most, those for bytes and marks included")
+    shared: bool = Field(True, description="one vocabulary for both languages, or one each")
+    dropout: float = Field(0.0, ge=0, lt=1, description="BPE-dropout while training: merges left out at random")
+    lowercase: bool = Field(False, description="lower-case all text (decoding cannot bring the case back)")
+    normalization: Literal["none", "nfc", "nfkc"] = Field("none", description="Unicode normal form of the text")
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tiny": dict(width=128, feed_forward=256, heads=4, encoder_layers=4, decoder_layers=4, dropout=0.3),
+    "small": dict(width=256, feed_forward=1024, heads=4, encoder_layers=3, decoder_layers=3, dropout=0.1),
+    "base": dict(width=512, feed_forward=2048, heads=8, encoder_layers=6, decoder_layers=6, dropout=0.1),
+    "big": dict(width=1024, feed_forward=4096, heads=16, encoder_layers=6, decoder_layers=6, dropout=0.3),
+}
+
+
+class ModelConfig(Section):
+    """The architecture. A preset fills in whatever is not given."""
+
+    architecture: Literal["transformer"] = Field("transformer", description="which model of regard/models")
+    preset: Literal["tiny", "small", "base", "big"] = Field("tiny", description="sizes to start from")
+    width: int = Field(128, ge=2, description="D, the size of every token's vector")
+    feed_forward: int = Field(256, ge=1, description="the inner size of the feed-forward network")
+    heads: int = Field(4, ge=1, description="H, attention heads; divides the width")
+    encoder_layers: int = Field(4, ge=1)
+    decoder_layers: int = Field(4, ge=1)
+    dropout: float = Field(0.3, ge=0, lt=1, description="on embeddings and on each sub-layer's output, as in the paper")
+    attention_dropout: float = Field(0.0, ge=0, lt=1, description="on attention weights")
+    activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward network")
+    norm: Literal["post", "pre"] = Field("post", description="layer norm after the residual (the paper) or before")
+    activation: Literal["relu", "gelu", "gated-gelu", "swiglu"] = Field("relu", description="feed-forward activation")
+    positions: Literal["sinusoidal", "concatenated", "learned", "rotary", "none"] = Field(
+        "sinusoidal", description="how the model knows the order of tokens"
+    )
+    max_positions: int = Field(1024, ge=8, description="longest sequence for learned positions")
+    score: Literal["scaled-dot", "dot", "general", "additive"] = Field("scaled-dot", description="attention score")
+    tie: Literal["three-way", "target", "none"] = Field("three-way", description="which embeddings share weights")
+    output_bias: bool = Field(False, description="a bias on the last layer's logits")
+    scale_embeddings: bool = Field(True, description="multiply embeddings by the square root of the width")
+    source_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
+    target_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict):
+            preset = values.get("preset", cls.model_fields["preset"].default)
+            if isinstance(preset, str) and preset in PRESETS:
+                return {**PRESETS[preset], **values}
+        return values
+
+    @model_validator(mode="after")
+    def _heads_divide_width(self) -> Self:
+        if self.width % self.heads:
+            raise ValueError(f"`width` ({self.width}) must be a multiple of `heads` ({self.heads})")
+        if self.positions in ("sinusoidal", "concatenated") and self.width % 2:
+            raise ValueError(f"`width` ({self.width}) must be even for {self.positions} positions")
+        if self.positions == "rotary" and (self.width // self.heads) % 2:
+            raise ValueError(f"a head's width ({self.width // self.heads}) must be even for rotary positions")
+        return self
+
+
+class TrainConfig(Section):
+    """How the model learns."""
+
+    max_steps: int = Field(8000, ge=1, description="optimiser steps")
+    max_epochs: int | None = Field(None, ge=1, description="stop after so many passes over the data, if sooner")
+    batch_tokens: int = Field(4096, ge=8, description="tokens in a batch: rows times the longer padded side")
+    accumulate: int = Field(1, ge=1, description="batches whose gradients are added before a step")
+    optimiser: Literal["adam", "adamw"] = Field("adam")
+    learning_rate: float = Field(5e-3, gt=0, description="the peak; for schedule `paper`, a factor on its formula")
+    beta1: float = Field(0.9, ge=0, lt=1)
+    beta2: float = Field(0.98, ge=0, lt=1)
+    epsilon: float = Field(1e-9, gt=0)
+    weight_decay: float = Field(0.0, ge=0, description="for adamw: the share of a weight that each step takes away")
+    schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant"] = Field("inverse-square-root")
+    warmup_steps: int = Field(2000, ge=0, description="steps of rising learning rate")
+    clip_norm: float = Field(0.0, ge=0, description="clip the gradient's norm; 0: leave it")
+    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
+    average_last: int = Field(1, ge=1, description="the final model is the mean of so many last checkpoints")
+    validate_every: int = Field(500, ge=1, description="steps between validations (and checkpoints)")
+    validation_sentences: int = Field(500, ge=0, description="sentences translated for validation BLEU; 0: loss only")
+    patience: int = Field(0, ge=0, description="stop after so many validations without a better one; 0: never")
+    choose_by: Literal["loss", "bleu"] = Field("loss", description="what makes a validation better")
+    keep_last: int = Field(2, ge=1, description="newest checkpoints to keep")
+    keep_best: int = Field(1, ge=0, description="best checkpoints to keep")
+    max_bad_steps: int = Field(10, ge=1, description="stop after so many steps in a row whose loss is not finite")
+    log_every: int = Field(50, ge=1, description="steps between lines of the log")
+    threads: int = Field(0, ge=0, description="CPU threads; 0: as many as there are cores")
+    device: str = Field("auto", description="auto, cpu, cuda or cuda:N")
+    tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
+
+
+class SearchConfig(Section):
+    """How a translation is found."""
+
+    beam: int = Field(5, ge=1, le=100, description="hypotheses kept; 1: greedy")
+    length_penalty: Literal["paper", "mean", "none"] = Field(
+        "paper", description="paper: ((5+n)/6)^alpha (GNMT); mean: n^alpha; none: the sum of log-probabilities"
+    )
+    alpha: float = Field(0.6, ge=0, description="strength of the length penalty")
+    max_length_factor: float = Field(2.0, gt=0, description="longest output: factor times the source's tokens + extra")
+    max_length_extra: int = Field(20, ge=1)
+    batch_tokens: int = Field(4096, ge=1, description="source tokens in a batch")
+
+
+class Config(Section):
+    """A whole run."""
+
+    seed: int = Field(1, ge=0)
+    data: DataConfig = DataConfig()
+    tokenizer: TokenizerConfig = TokenizerConfig()
+    model: ModelConfig = ModelConfig()
+    train: TrainConfig = TrainConfig()
+    search: SearchConfig = SearchConfig()
+
+    @model_validator(mode="after")
+    def _parts_agree(self) -> Self:
+        if not self.tokenizer.shared and self.model.tie == "three-way":
+            raise ValueError(
+                '`model.tie = "three-way"` needs `tokenizer.shared = true`; with separate vocabularies use "target"'
+            )
+        if self.train.weight_decay and self.train.optimiser != "adamw":
+            raise ValueError('`train.weight_decay` works for optimiser "adamw", not "' + self.train.optimiser + '"')
+        if self.tokenizer.dropout and self.tokenizer.kind != "bpe":
+            raise ValueError(f'`tokenizer.dropout` works for kind "bpe", not "{self.tokenizer.kind}"')
+        return self

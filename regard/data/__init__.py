@@ -1,0 +1,1 @@
+"""Corpora in, batches out: reading, checking, tokenizing, bucketing, and the built-in grammar."""

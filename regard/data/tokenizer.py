@@ -1,0 +1,229 @@
+"""Tokenizers: text to token ids and back, exactly; each one vocabulary, saved as one `tokenizer.json`."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from tokenizers import Tokenizer as LibraryTokenizer
+from tokenizers.normalizers import Normalizer
+
+from regard.config import TokenizerConfig
+from regard.data.tokenizer_file import read_tokenizer_file
+from regard.data.tokenizer_kinds import KINDS, Learned, Scheme, build, learn, normalizer, surface
+from regard.data.vocabulary import BYTE_TOKENS, FIRST_BYTE_ID, FIRST_LEARNED_ID, SPECIAL_TOKENS, UNK_ID
+from regard.errors import CorpusError, InputError, ModelFolderError
+from regard.progress import task
+
+TRAINING_CHARACTERS = 20_000_000
+"""A vocabulary is learned from about so much text at the most, drawn evenly from all of it: memory is bounded."""
+
+SHARED_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
+_TEXTS_AT_A_TIME = 10_000
+
+
+class Tokenizer:
+    """One vocabulary. `decode(encode(text)) == normalize(text)` for every text that is valid Unicode.
+
+    Each token stands for a string of bytes, marks for none; decoding joins these bytes.
+    """
+
+    def __init__(self, scheme: Scheme, learned: Learned, pipeline: LibraryTokenizer | None = None) -> None:
+        self.scheme = scheme
+        self.learned = learned
+        self.pipeline = pipeline or build(scheme, learned)
+        self._texts = [surface(piece, scheme.kind) for piece in learned.pieces]
+        for index in range(FIRST_LEARNED_ID):
+            self._texts[index] = ""
+        self._bytes = [text.encode("utf-8") for text in self._texts]
+        for byte in range(256):
+            self._bytes[FIRST_BYTE_ID + byte] = bytes([byte])
+
+    @property
+    def kind(self) -> str:
+        return self.scheme.kind
+
+    @property
+    def vocabulary_size(self) -> int:
+        return len(self.learned.pieces)
+
+    def normalize(self, text: str) -> str:
+        """The text as decoding gives it back: the same, unless lower-casing or a Unicode form was asked for."""
+        return self.prepare(text)[1:]
+
+    def prepare(self, text: str) -> str:
+        """The normalized text with one space in front, which is what gets cut into tokens; nothing for no text."""
+        return _prepare(self.pipeline.normalizer, text)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text, with no marks added. Text that spells a mark, such as `</s>`, is text."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text."""
+        rows: list[list[int]] = []
+        for start in range(0, len(texts), _TEXTS_AT_A_TIME):
+            some = list(texts[start : start + _TEXTS_AT_A_TIME])
+            try:
+                encodings = self.pipeline.encode_batch_fast(some, add_special_tokens=False)
+            except TypeError:  # the library's word for text that it cannot have as UTF-8
+                for text in some:
+                    self.prepare(text)
+                raise
+            rows.extend(encoding.ids for encoding in encodings)
+        if self.kind == "wordpiece":
+            return [self._spelled(ids, text) for ids, text in zip(rows, texts, strict=True)]
+        return rows
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of ids; marks are left out, and bytes that form no character become U+FFFD."""
+        ids = list(ids)
+        self._check(ids)
+        text = b"".join([self._bytes[index] for index in ids]).decode("utf-8", errors="replace")
+        return text.removeprefix(" ")
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """Each token in a printable form, for pictures: `▁the`, `ing`, `<0xE4>`, `</s>`; `▁` is a space."""
+        ids = list(ids)
+        self._check(ids)
+        marks = SPECIAL_TOKENS + BYTE_TOKENS
+        return [marks[index] if index < FIRST_LEARNED_ID else _printable(self._texts[index]) for index in ids]
+
+    def words(self) -> dict[str, int]:
+        """The token that a word from elsewhere means, under its printable form and, at a word's start, bare."""
+        learned = range(FIRST_LEARNED_ID, self.vocabulary_size)
+        names = dict(zip(self.pieces(learned), learned, strict=True))
+        return names | {name[1:]: index for name, index in names.items() if name.startswith("▁") and len(name) > 1}
+
+    def to_json(self) -> str:
+        """The contents of `tokenizer.json`: the same for the same text and configuration."""
+        return json.dumps(json.loads(self.pipeline.to_str()), ensure_ascii=False, indent=1) + "\n"
+
+    def save(self, path: Path) -> None:
+        """Write `tokenizer.json`, which the tokenizers library can also load by itself."""
+        path.write_text(self.to_json(), encoding="utf-8", newline="\n")
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read what `save` wrote; anything else is a ModelFolderError."""
+        return cls(*read_tokenizer_file(path))
+
+    def _spelled(self, ids: list[int], text: str) -> list[int]:
+        """Put bytes where a WordPiece model, which has no byte fallback, met a character outside its alphabet."""
+        if UNK_ID not in ids:
+            return ids
+        prepared, position = self.prepare(text), 0
+        spelled: list[int] = []
+        for index in ids:
+            if index == UNK_ID:
+                spelled.extend(FIRST_BYTE_ID + byte for byte in prepared[position].encode("utf-8"))
+                position += 1
+            else:
+                spelled.append(index)
+                position += len(self._texts[index])
+        return spelled
+
+    def _check(self, ids: list[int]) -> None:
+        wrong = next((index for index in ids if not 0 <= index < self.vocabulary_size), None)
+        if wrong is not None:
+            raise InputError(
+                f"Token id {wrong} is not in this vocabulary, whose ids are 0 to {self.vocabulary_size - 1}."
+            )
+
+
+@dataclass(frozen=True)
+class Tokenizers:
+    """The tokenizers of both languages: one and the same object when the vocabulary is shared."""
+
+    source: Tokenizer
+    target: Tokenizer
+
+    @property
+    def shared(self) -> bool:
+        return self.source is self.target
+
+    def save(self, folder: Path) -> None:
+        """Write one file if the vocabulary is shared, else one for each language."""
+        files = {SHARED_FILE: self.source} if self.shared else {SOURCE_FILE: self.source, TARGET_FILE: self.target}
+        for name, tokenizer in files.items():
+            tokenizer.save(folder / name)
+        for stale in {SHARED_FILE, SOURCE_FILE, TARGET_FILE} - set(files):
+            (folder / stale).unlink(missing_ok=True)
+
+    @staticmethod
+    def exist(folder: Path) -> bool:
+        """Whether a folder holds what `save` writes, all of it."""
+        return (folder / SHARED_FILE).exists() or all((folder / name).exists() for name in (SOURCE_FILE, TARGET_FILE))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """Read what `save` wrote into a folder."""
+        if (folder / SHARED_FILE).exists():
+            shared = Tokenizer.load(folder / SHARED_FILE)
+            return cls(shared, shared)
+        if not any((folder / name).exists() for name in (SOURCE_FILE, TARGET_FILE)):
+            raise ModelFolderError(f"{folder / SHARED_FILE} does not exist; is {folder} a model folder, and complete?")
+        return cls(Tokenizer.load(folder / SOURCE_FILE), Tokenizer.load(folder / TARGET_FILE))
+
+
+def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> Tokenizer:
+    """Learn a vocabulary from texts, which are taken one at a time; the same texts give the same vocabulary."""
+    scheme = Scheme(config.kind, config.lowercase, config.normalization)
+    sample = _sample(texts, scheme)
+    if not any(text.strip() for text in sample):
+        raise CorpusError("There is no text to learn a vocabulary from: the training corpus is empty or blank.")
+    learnable = config.vocabulary_size - FIRST_LEARNED_ID
+    alphabet = _alphabet(sample, int(learnable * KINDS[scheme.kind].alphabet_share))
+    return Tokenizer(scheme, learn(sample, alphabet, scheme, config.vocabulary_size))
+
+
+def _sample(texts: Iterable[str], scheme: Scheme) -> list[str]:
+    """Normalized texts, all of them or an even draw of about TRAINING_CHARACTERS."""
+    normal_form = normalizer(scheme)
+    generator = random.Random(0)
+    kept: list[tuple[float, str]] = []
+    characters, share = 0, 1.0
+    with task("reading text for the vocabulary") as work:
+        for count, text in enumerate(texts, start=1):
+            if count % 1000 == 0:
+                work.advance(1000)
+            draw = generator.random()
+            if draw >= share:
+                continue
+            kept.append((draw, _prepare(normal_form, text)))
+            characters += len(text)
+            if characters > TRAINING_CHARACTERS and len(kept) > 1:
+                share /= 2
+                kept = [(draw, text) for draw, text in kept if draw < share]
+                characters = sum(len(text) for _, text in kept)
+    return [text for _, text in kept]
+
+
+def _alphabet(sample: Sequence[str], limit: int) -> list[str]:
+    """The characters that get a token of their own: the space, and the most frequent that occur more than once."""
+    counts: Counter[str] = Counter()
+    for text in sample:
+        counts.update(text)
+    # The library keeps NUL for itself.
+    common = sorted((-count, character) for character, count in counts.items() if count > 1 and character not in " \0")
+    return sorted({" ", *(character for _, character in common[: max(limit - 1, 0)])})
+
+
+def _printable(text: str) -> str:
+    shown = text.replace(" ", "▁")
+    return "".join(letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in shown)
+
+
+def _prepare(normal_form: Normalizer, text: str) -> str:
+    try:
+        return normal_form.normalize_str(text)
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"The text is not valid Unicode: its character {error.start + 1} is half of a surrogate pair "
+            f"(U+{ord(text[error.start]):04X}), which UTF-8 cannot write. Remove it, or decode the text anew."
+        ) from None

@@ -1,0 +1,1 @@
+"""Parts of networks: attention, masks, positions, feed-forward, embeddings, dropout."""

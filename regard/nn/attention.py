@@ -1,0 +1,80 @@
+"""Multi-head attention: of a sequence to itself, and of a decoder to what the encoder made."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from regard.nn.linear import linear
+from regard.nn.positions import Rotation
+from regard.nn.scores import Attend
+
+PROJECTION_GAIN = 2**-0.5
+"""Queries, keys and values start a little smaller, as if drawn for one matrix that makes all three."""
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """[B, T, H * E] to [B, H, T, E]."""
+    return x.view(*x.shape[:-1], heads, -1).transpose(1, 2)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """[B, H, T, E] to [B, T, H * E]."""
+    return x.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(nn.Module):
+    """Queries, keys and values all come from one sequence; one matrix makes the three."""
+
+    def __init__(self, width: int, attend: Attend, rotation: Rotation | None = None) -> None:
+        super().__init__()
+        self.attend = attend
+        self.rotation = rotation
+        self.query_key_value = linear(width, width, parts=3, gain=PROJECTION_GAIN)
+        self.output = linear(width, width)
+
+    def forward(self, x: Tensor, mask: Tensor | None, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
+        """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, T]."""
+        query, key, value = self._project(x, start=0)
+        attended, weights = self.attend(query, key, value, mask, need_weights)
+        return self.output(join_heads(attended)), weights
+
+    def step(self, x: Tensor, past: tuple[Tensor, Tensor] | None, need_weights: bool = False) -> _Step:
+        """One new position x [R, 1, D], after `past` keys and values [R, H, t, E]; gives the longer past too."""
+        query, key, value = self._project(x, start=0 if past is None else past[0].size(2))
+        if past is not None:
+            key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
+        attended, weights = self.attend(query, key, value, None, need_weights)
+        return self.output(join_heads(attended)), weights, (key, value)
+
+    def _project(self, x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = (split_heads(part, self.attend.heads) for part in self.query_key_value(x).chunk(3, dim=-1))
+        if self.rotation is not None:
+            query, key = self.rotation(query, start), self.rotation(key, start)
+        return query, key, value
+
+
+_Step = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor]]
+
+
+class CrossAttention(nn.Module):
+    """Queries come from the decoder; keys and values from the encoder's output."""
+
+    def __init__(self, width: int, attend: Attend) -> None:
+        super().__init__()
+        self.attend = attend
+        self.query = linear(width, width, gain=PROJECTION_GAIN)
+        self.key_value = linear(width, width, parts=2, gain=PROJECTION_GAIN)
+        self.output = linear(width, width)
+
+    def keys_and_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """What memory [B, S, D] offers to every query: keys and values [B, H, S, E]."""
+        key, value = (split_heads(part, self.attend.heads) for part in self.key_value(memory).chunk(2, dim=-1))
+        return key, value
+
+    def forward(
+        self, x: Tensor, memory: tuple[Tensor, Tensor], mask: Tensor | None, need_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, S]."""
+        attended, weights = self.attend(split_heads(self.query(x), self.attend.heads), *memory, mask, need_weights)
+        return self.output(join_heads(attended)), weights

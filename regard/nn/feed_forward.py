@@ -1,0 +1,57 @@
+"""The position-wise feed-forward network, plain or gated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from regard.nn.linear import linear
+from regard.nn.randomness import Dropout
+
+ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gated-gelu": F.gelu,
+    "swiglu": F.silu,
+}
+GATED = ("gated-gelu", "swiglu")
+
+
+class FeedForward(nn.Module):
+    """FFN(x) = max(0, x W₁ + b₁) W₂ + b₂, or with another activation in place of max(0, ·)."""
+
+    def __init__(self, width: int, inner: int, activation: str, dropout: Dropout) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[activation]
+        self.inner = linear(width, inner)
+        self.outer = linear(inner, width)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From x [B, T, D] to [B, T, D], each position by itself."""
+        transformed: Tensor = self.outer(self.dropout(self.activation(self.inner(x))))
+        return transformed
+
+
+class GatedFeedForward(nn.Module):
+    """(activation(x W₁) ⊙ x V) W₂: one half of the inner layer opens and closes the other (Shazeer, 2020)."""
+
+    def __init__(self, width: int, inner: int, activation: str, dropout: Dropout) -> None:
+        super().__init__()
+        self.activation = ACTIVATIONS[activation]
+        self.gate_and_inner = linear(width, inner, parts=2)
+        self.outer = linear(inner, width)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """From x [B, T, D] to [B, T, D], each position by itself."""
+        gate, inner = self.gate_and_inner(x).chunk(2, dim=-1)
+        transformed: Tensor = self.outer(self.dropout(self.activation(gate) * inner))
+        return transformed
+
+
+def build_feed_forward(width: int, inner: int, activation: str, dropout: Dropout) -> nn.Module:
+    """The network that an activation's name asks for."""
+    return (GatedFeedForward if activation in GATED else FeedForward)(width, inner, activation, dropout)

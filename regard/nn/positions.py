@@ -1,0 +1,84 @@
+"""How a model knows the order of tokens: sinusoids, learned vectors, or rotation of queries and keys."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+def sinusoids(length: int, width: int) -> Tensor:
+    """The table [length, width] of "Attention Is All You Need", in float64.
+
+    PE(pos, 2i) = sin(pos / 10000^(2i/width)),  PE(pos, 2i+1) = cos(pos / 10000^(2i/width))
+    """
+    sine, cosine = _waves(length, width)
+    return torch.stack([sine, cosine], dim=-1).flatten(1)
+
+
+def concatenated_sinusoids(length: int, width: int) -> Tensor:
+    """The same waves [length, width] with all sines in the first half and all cosines in the second."""
+    return torch.cat(_waves(length, width), dim=-1)
+
+
+def _waves(length: int, width: int) -> tuple[Tensor, Tensor]:
+    frequency = 10000.0 ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+    angle = torch.arange(length, dtype=torch.float64)[:, None] * frequency
+    return angle.sin(), angle.cos()
+
+
+class NoPositions(nn.Module):
+    """Adds nothing: for rotary attention, or to show that attention alone knows no order."""
+
+    limit: int | None = None
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:  # noqa: ARG002 - the signature of its kind
+        """Give back x [B, T, D], whose first token stands at position `start`."""
+        return x
+
+
+class FixedPositions(nn.Module):
+    """Adds a table of waves that grows as needed, so that no sentence is too long."""
+
+    limit: int | None = None
+    table: Tensor
+
+    def __init__(self, width: int, concatenated: bool = False) -> None:
+        super().__init__()
+        self._waves = concatenated_sinusoids if concatenated else sinusoids
+        self._width = width
+        self.register_buffer("table", self._waves(256, width).float(), persistent=False)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """Add the vectors of positions start, start + 1, … to x [B, T, D]."""
+        end = start + x.size(1)
+        if end > self.table.size(0):
+            self.table = self._waves(2 * end, self._width).to(self.table)
+        return x + self.table[start:end]
+
+
+class LearnedPositions(nn.Module):
+    """Adds a learned vector for each position up to a limit."""
+
+    def __init__(self, limit: int, width: int) -> None:
+        super().__init__()
+        self.limit = limit
+        self.table = nn.Parameter(torch.empty(limit, width))
+        nn.init.normal_(self.table, std=width**-0.5)
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """Add the vectors of positions start, start + 1, … to x [B, T, D]."""
+        return x + self.table[start : start + x.size(1)]
+
+
+class Rotation(nn.Module):
+    """Rotary positions: turns each pair of a head's elements by an angle that grows with the position (RoFormer)."""
+
+    def __init__(self, head_width: int) -> None:
+        super().__init__()
+        self._width = head_width
+
+    def forward(self, x: Tensor, start: int = 0) -> Tensor:
+        """Rotate queries or keys x [B, H, T, E], whose first position is `start`."""
+        sine, cosine = (wave[start:].to(x) for wave in _waves(start + x.size(2), self._width))
+        even, odd = x[..., 0::2], x[..., 1::2]
+        return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)

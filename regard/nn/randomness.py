@@ -1,0 +1,84 @@
+"""Dropout whose masks are a function of a key such as (seed, step), never of a global random state."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+POOL_ELEMENTS = 1 << 22
+"""Masks are windows of a pool of random elements: reading one costs a tenth of drawing it anew."""
+
+_MASK64 = (1 << 64) - 1
+
+
+def mix(*parts: int) -> int:
+    """A 64-bit number that depends on every bit of every part (SplitMix64, chained)."""
+    state = 0x9E3779B97F4A7C15
+    for part in parts:
+        state = (state ^ (part & _MASK64)) * 0xBF58476D1CE4E5B9 & _MASK64
+        state = (state ^ (state >> 27)) * 0x94D049BB133111EB & _MASK64
+        state ^= state >> 31
+    return state
+
+
+class Randomness:
+    """Where all dropout of a model draws its masks; `begin` is called with a new key before each forward pass."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._key: tuple[int, ...] = (seed,)
+        self._drawn = 0
+        self._pools: dict[tuple[float, torch.device], Tensor] = {}
+
+    def begin(self, *key: int) -> None:
+        """Start the masks of one forward pass: the same key gives the same masks."""
+        self._key = (self._seed, *key)
+        self._drawn = 0
+
+    def mask(self, shape: torch.Size, probability: float, device: torch.device) -> Tensor:
+        """A mask of `shape`: zero with `probability`, else 1 / (1 - probability)."""
+        self._drawn += 1
+        number = mix(*self._key, self._drawn)
+        elements = shape.numel()
+        if elements > POOL_ELEMENTS // 2:
+            return _draw(elements, probability, number, device).view(shape)
+        offset = number % (POOL_ELEMENTS - elements + 1)
+        return self._pool(probability, device)[offset : offset + elements].view(shape)
+
+    def _pool(self, probability: float, device: torch.device) -> Tensor:
+        pool = self._pools.get((probability, device))
+        if pool is None:
+            number = mix(self._seed, round(probability * 1e9))
+            pool = self._pools[probability, device] = _draw(POOL_ELEMENTS, probability, number, device)
+        return pool
+
+
+def _draw(elements: int, probability: float, seed: int, device: torch.device) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    kept = torch.rand(elements, generator=generator) >= probability
+    return kept.to(device=device, dtype=torch.float32).mul_(1 / (1 - probability))
+
+
+class Dropout(nn.Module):
+    """Zero elements at random while training, and scale the rest so that the mean stays."""
+
+    def __init__(self, probability: float, randomness: Randomness) -> None:
+        super().__init__()
+        self.probability = probability
+        self.randomness = randomness
+
+    @property
+    def active(self) -> bool:
+        return self.training and self.probability > 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.randomness.mask(x.shape, self.probability, x.device) if self.active else x
+
+    def add(self, x: Tensor, y: Tensor) -> Tensor:
+        """x + dropout(y), in one pass over memory."""
+        if not self.active:
+            return x + y
+        return torch.addcmul(x, y, self.randomness.mask(y.shape, self.probability, y.device))
+
+    def extra_repr(self) -> str:
+        return str(self.probability)

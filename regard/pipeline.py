@@ -1,0 +1,183 @@
+"""A whole run, from bilingual text to a model folder: what `regard train` and `regard.train` do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard import card
+from regard.atomic import write_file
+from regard.config import Config
+from regard.data.batches import FixedBatches, TrainingBatches
+from regard.data.corpus import read_pairs
+from regard.data.prepared import PreparedCorpus
+from regard.data.tokenizer import Tokenizers, train_tokenizer
+from regard.errors import ConfigError, RegardError
+from regard.evaluate.metrics import bleu
+from regard.models import build_model
+from regard.models.contract import SequenceToSequence
+from regard.models.folder import CARD, CONFIG, LoadedModel
+from regard.models.pretrained import place_pretrained_vectors
+from regard.progress import note, task
+from regard.recipe import format_config, load_config
+from regard.search.translator import Translator
+from regard.train.curves import plot_curves
+from regard.train.loop import Outcome, Trainer
+from regard.train.validation import Bleu, Validator
+
+SAME_RUN = ("seed", "data", "tokenizer", "model")
+"""What must not change when a run goes on."""
+
+
+@dataclass(frozen=True)
+class TrainResult:
+    """What a run gave."""
+
+    run: Path
+    outcome: Outcome
+    parameters: int
+    pairs: int
+    curves: Path | None
+
+    def to_json(self) -> dict[str, Any]:
+        outcome, validation = self.outcome, self.outcome.validation
+        return {
+            "run": str(self.run),
+            "parameters": self.parameters,
+            "pairs": self.pairs,
+            "steps": outcome.steps,
+            "epochs": outcome.epochs,
+            "target_tokens": outcome.tokens,
+            "seconds": outcome.seconds,
+            "chosen": outcome.chosen,
+            "validation": validation.metrics() if validation is not None else None,
+            "curves": str(self.curves) if self.curves else None,
+        }
+
+    def to_text(self) -> str:
+        outcome = self.outcome
+        lines = [f"{outcome.steps:,} steps, {outcome.tokens:,} target tokens, {outcome.seconds / 60:.1f} minutes"]
+        if outcome.validation is not None:
+            lines.append(f"validation: {outcome.validation.line()}")
+        lines.append(f"weights: {outcome.chosen}")
+        lines.append(f"model: {self.run}" + (f", learning curves: {self.curves}" if self.curves else ""))
+        return "\n".join(lines)
+
+
+def train_run(config: Config, run: str | Path, must_resume: bool = False) -> TrainResult:
+    """Train the model that a configuration describes, in the folder `run`; go on with what is there already."""
+    run = Path(run)
+    if not config.data.train:
+        raise ConfigError("`data.train` names no corpus: give it a source and a target file")
+    _open_run(config, run, must_resume)
+    torch.set_num_threads(config.train.threads or os.cpu_count() or 1)
+    tokenizers = _tokenizers(config, run)
+    prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
+    note(f"{len(prepared):,} training pairs{_left_out(prepared)}")
+    model = build_model(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, config.seed)
+    place_pretrained_vectors(model, config.model, tokenizers)
+    trainer = Trainer(
+        model.to(_device(config)),
+        TrainingBatches(prepared, tokenizers, config),
+        _validator(config, tokenizers),
+        config,
+        run,
+    )
+    outcome = trainer.train()
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    result = TrainResult(run, outcome, parameters, len(prepared), plot_curves(run))
+    write_file(run / CARD, card.write(config, result.to_json()).encode())
+    return result
+
+
+def _open_run(config: Config, run: Path, must_resume: bool) -> None:
+    """Make the run's folder, or see that what it holds belongs to this configuration."""
+    if run.exists() and not run.is_dir():
+        raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
+    if (run / CONFIG).exists():
+        before = load_config(run / CONFIG)
+        for section in SAME_RUN:
+            if getattr(before, section) != getattr(config, section):
+                key = _first_difference(section, before, config)
+                raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
+    elif must_resume:
+        raise RegardError(f"{run}: there is no run to resume here")
+    write_file(run / CONFIG, format_config(config).encode())
+
+
+def _first_difference(section: str, before: Config, now: Config) -> str:
+    old, new = before.model_dump()[section], now.model_dump()[section]
+    if not isinstance(old, dict):
+        return section
+    return next(f"{section}.{key}" for key in old if old[key] != new[key])
+
+
+def _tokenizers(config: Config, run: Path) -> Tokenizers:
+    """The run's tokenizers: those in its folder, or new ones learned from the training text."""
+    if Tokenizers.exist(run):
+        return Tokenizers.load(run)
+    with task("learning the vocabulary"):
+        if config.tokenizer.shared:
+            both = train_tokenizer(_sides(config, source=True, target=True), config.tokenizer)
+            tokenizers = Tokenizers(both, both)
+        else:
+            tokenizers = Tokenizers(
+                train_tokenizer(_sides(config, source=True), config.tokenizer),
+                train_tokenizer(_sides(config, target=True), config.tokenizer),
+            )
+    tokenizers.save(run)
+    return tokenizers
+
+
+def _sides(config: Config, source: bool = False, target: bool = False) -> Iterator[str]:
+    for corpus in config.data.train:
+        for pair in read_pairs(corpus, config.data):
+            if source:
+                yield pair.source
+            if target:
+                yield pair.target
+
+
+def _left_out(prepared: PreparedCorpus) -> str:
+    parts = [str(prepared.faults)] if prepared.faults.skipped else []
+    if prepared.left_out:
+        parts.append(f"{prepared.left_out:,} longer than data.max_tokens")
+    return f" (left out: {'; '.join(parts)})" if parts else ""
+
+
+def _validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
+    if not config.data.validation:
+        note("no `data.validation`: the last weights will be kept, for nothing tells which are best")
+        return None
+    batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
+    return Validator(batches, _greedy_bleu(batches, config, tokenizers) if config.train.validation_sentences else None)
+
+
+def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) -> Bleu:
+    """Greedy BLEU on the first validation sentences: quick, and enough to choose by."""
+    count = config.train.validation_sentences
+    sources, references = batches.source_texts[:count], batches.target_texts[:count]
+
+    def score(model: SequenceToSequence) -> float:
+        translator = Translator(LoadedModel(model, config, tokenizers))
+        return bleu(translator.translate(sources, beam=1), references, config.data.target_language).value
+
+    return score
+
+
+def _device(config: Config) -> torch.device:
+    name = config.train.device
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise ConfigError(f"`train.device` is {name!r}: use auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigError(f"`train.device` is {name!r}, but torch finds no CUDA device here; use cpu or auto")
+    return device

@@ -1,0 +1,166 @@
+"""Beam search: the K best beginnings of every sentence of a batch, grown token by token.
+
+A sentence has K places. Each step ranks the continuations of its live hypotheses and takes the best, as many as it
+has places free. One that ends there is finished and holds its place for good, so that the search of a sentence is
+over when all K have ended. It is over sooner, with the same result, when no live hypothesis can overtake the best.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from regard.config import SearchConfig
+from regard.data.vocabulary import EOS_ID
+from regard.models.contract import SequenceToSequence, State
+from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.length_penalty import length_penalty
+from regard.search.rules import check_best, first_tokens, length_limits, next_log_probabilities
+
+
+@dataclass
+class _Front:
+    """The sentences still searched: W rows each, one before the first step and K after it."""
+
+    sentences: Tensor
+    """[B]: which of the batch's sentences."""
+    limits: Tensor
+    """[B]: tokens that the output may have."""
+    last_penalties: Tensor
+    """[B]: the length penalty of an output as long as that, the largest of all."""
+    places: Tensor
+    """[B]: places that no finished hypothesis holds."""
+    to_beat: Tensor
+    """[B]: the score below which a hypothesis is of no use any more."""
+    tokens: Tensor
+    """[B * W, t]: the hypotheses, beginning mark first."""
+    log_probabilities: Tensor
+    """[B, W], in float64; minus infinity where a row is empty."""
+    state: State
+
+    @property
+    def length(self) -> int:
+        return self.tokens.size(1) - 1
+
+
+@dataclass
+class _Candidates:
+    """The K best continuations of each sentence, best first: all [B, K]."""
+
+    log_probabilities: Tensor
+    rows: Tensor
+    """The row of the front that is continued."""
+    tokens: Tensor
+
+
+@torch.inference_mode()
+def beam_search(
+    model: SequenceToSequence,
+    source: Tensor,
+    source_mask: Tensor,
+    config: SearchConfig,
+    best: int = 1,
+    longest: int | None = None,
+) -> list[list[Hypothesis]]:
+    """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
+
+    A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
+    `best` only where the model has fewer outputs. No output gets more than `longest` tokens.
+    """
+    check_best(best, config)
+    found = [NBest(best) for _ in range(len(source))]
+    if len(source):
+        front = _first_front(model, source, source_mask, config, longest)
+        while len(front.sentences):
+            logits, front.state = model.step(front.tokens[:, -1], front.state)
+            candidates = _rank(next_log_probabilities(logits), front.log_probabilities, config.beam)
+            front = _advance(front, candidates, found, config)
+    return [hypotheses.best() for hypotheses in found]
+
+
+def _first_front(
+    model: SequenceToSequence, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None
+) -> _Front:
+    size, device = len(source), source.device
+    limits = length_limits(source_mask, config, longest)
+    last_penalties = [length_penalty(limit, config) for limit in limits.tolist()]
+    return _Front(
+        sentences=torch.arange(size, device=device),
+        limits=limits,
+        last_penalties=torch.tensor(last_penalties, dtype=torch.float64, device=device),
+        places=torch.full((size,), config.beam, device=device),
+        to_beat=torch.full((size,), -math.inf, dtype=torch.float64, device=device),
+        tokens=first_tokens(size, device),
+        log_probabilities=torch.zeros(size, 1, dtype=torch.float64, device=device),
+        state=model.start(model.encode(source, source_mask)),
+    )
+
+
+def _rank(step_log_probabilities: Tensor, log_probabilities: Tensor, beam: int) -> _Candidates:
+    """The best continuations, from log-probabilities of the next token [B * W, V] and of what is there [B, W]."""
+    sentences, width = log_probabilities.shape
+    # A sentence's best K are among the best K of each of its rows, so the wide search is over V and not over W * V.
+    each, tokens = step_log_probabilities.topk(min(beam, step_log_probabilities.size(1)), dim=1)
+    each = (log_probabilities.view(-1, 1) + each).view(sentences, -1)
+    values, order = each.topk(min(beam, each.size(1)), dim=1)
+    first_row = torch.arange(sentences, device=order.device)[:, None] * width
+    rows = first_row + order // tokens.size(1)
+    chosen = tokens.view(sentences, -1).gather(1, order)
+    missing = beam - order.size(1)  # a vocabulary smaller than the beam
+    return _Candidates(
+        functional.pad(values, (0, missing), value=-math.inf),
+        torch.cat([rows, first_row.expand(-1, missing)], dim=1),
+        functional.pad(chosen, (0, missing)),
+    )
+
+
+def _advance(front: _Front, candidates: _Candidates, found: list[NBest], config: SearchConfig) -> _Front:
+    """Take the best candidates, put what has ended aside, and go on with the sentences that are not over."""
+    length = front.length + 1
+    rank = torch.arange(config.beam, device=front.places.device)
+    taken = (rank < front.places[:, None]) & (candidates.log_probabilities > -math.inf)
+    ended = taken & (candidates.tokens == EOS_ID)
+    live = taken & ~ended
+    cut_off = live & (front.limits <= length)[:, None]
+    _gather(front, candidates, ended, True, found, config)
+    _gather(front, candidates, cut_off, False, found, config)
+    places = front.places - ended.sum(dim=1)
+    log_probabilities = candidates.log_probabilities.masked_fill(~live | cut_off, -math.inf)
+
+    # Log-probabilities only fall and the penalty only grows, so this is the most that a live one can still score.
+    reachable = log_probabilities.amax(dim=1) / front.last_penalties
+    staying = (reachable > front.to_beat).nonzero()[:, 0]
+    rows = candidates.rows[staying].flatten()
+    all_stay = len(staying) == len(front.sentences)
+    state = front.state.reorder(rows) if all_stay else front.state.keep(staying, rows)
+    return _Front(
+        sentences=front.sentences[staying],
+        limits=front.limits[staying],
+        last_penalties=front.last_penalties[staying],
+        places=places[staying],
+        to_beat=front.to_beat[staying],
+        tokens=torch.cat([front.tokens[rows], candidates.tokens[staying].view(-1, 1)], dim=1),
+        log_probabilities=log_probabilities[staying],
+        state=state,
+    )
+
+
+def _gather(
+    front: _Front, candidates: _Candidates, which: Tensor, finished: bool, found: list[NBest], config: SearchConfig
+) -> None:
+    """Put the candidates that `which` [B, K] marks among the hypotheses of their sentences."""
+    places = which.nonzero()[:, 0]
+    if not len(places):
+        return
+    tokens = torch.cat([front.tokens[candidates.rows[which], 1:], candidates.tokens[which][:, None]], dim=1).tolist()
+    log_probabilities = candidates.log_probabilities[which].tolist()
+    sentences = [found[sentence] for sentence in front.sentences[places].tolist()]
+    penalty = length_penalty(front.length + 1, config)
+    for hypotheses, output, log_probability in zip(sentences, tokens, log_probabilities, strict=True):
+        output = output[:-1] if finished else output
+        hypotheses.add(Hypothesis(output, log_probability / penalty, log_probability, finished))
+    front.to_beat[places] = front.to_beat.new_tensor([hypotheses.to_beat for hypotheses in sentences])

@@ -1,0 +1,54 @@
+"""Greedy search: the likeliest next token, again and again."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from regard.config import SearchConfig
+from regard.data.vocabulary import EOS_ID
+from regard.models.contract import SequenceToSequence
+from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.length_penalty import length_penalty
+from regard.search.rules import first_tokens, length_limits, next_log_probabilities
+
+
+@torch.inference_mode()
+def greedy_search(
+    model: SequenceToSequence, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None = None
+) -> list[list[Hypothesis]]:
+    """One hypothesis for each row of `source` [B, S]; sentences leave the batch as they end.
+
+    It gives what a beam of 1 gives, without keeping a beam in order. No output gets more than `longest` tokens.
+    """
+    found = [NBest(1) for _ in range(len(source))]
+    sentences = torch.arange(len(source), device=source.device)
+    limits = length_limits(source_mask, config, longest)
+    tokens = first_tokens(len(source), source.device)
+    log_probabilities = torch.zeros(len(source), dtype=torch.float64, device=source.device)
+    state = model.start(model.encode(source, source_mask)) if len(source) else None
+    while state is not None and len(sentences):
+        logits, state = model.step(tokens[:, -1], state)
+        step_log_probabilities, next_tokens = next_log_probabilities(logits).max(dim=-1)
+        log_probabilities = log_probabilities + step_log_probabilities
+        tokens = torch.cat([tokens, next_tokens[:, None]], dim=1)
+        length = tokens.size(1) - 1
+        ended = next_tokens == EOS_ID
+        leaving = ended | (limits <= length) | log_probabilities.isnan()
+        if not leaving.any():
+            continue
+        for row in leaving.nonzero()[:, 0].tolist():
+            if not log_probabilities[row].isnan():
+                hypothesis = _hypothesis(tokens[row], float(log_probabilities[row]), bool(ended[row]), config)
+                found[int(sentences[row])].add(hypothesis)
+        staying = (~leaving).nonzero()[:, 0]
+        sentences, limits = sentences[staying], limits[staying]
+        tokens, log_probabilities = tokens[staying], log_probabilities[staying]
+        state = state.keep(staying, staying)
+    return [hypotheses.best() for hypotheses in found]
+
+
+def _hypothesis(tokens: Tensor, log_probability: float, finished: bool, config: SearchConfig) -> Hypothesis:
+    length = len(tokens) - 1
+    output = tokens[1:-1] if finished else tokens[1:]
+    return Hypothesis(output.tolist(), log_probability / length_penalty(length, config), log_probability, finished)

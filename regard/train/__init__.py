@@ -1,0 +1,1 @@
+"""Learning: objective, optimiser, schedule, loop, checkpoints."""

@@ -1,0 +1,144 @@
+"""The training objective: label-smoothed cross-entropy, over real tokens only, in chunks of rows.
+
+For a target y among V tokens with probabilities p = softmax(logits) and smoothing ε, as torch's cross_entropy has it:
+
+    loss = -(1 - ε) log p[y] - (ε / V) Σ_v log p[v]
+
+The gradient by the logits is p - (1 - ε) onehot(y) - ε / V. The logits of a batch are by far its largest tensor;
+here a chunk of them is made, differentiated and forgotten while it is in the cache, and the uniform part ε / V, which
+needs no logits at all, is added in closed form.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from regard.data.batches import Batch
+from regard.data.vocabulary import PAD_ID
+from regard.models.contract import SequenceToSequence
+
+CHUNK_ELEMENTS = 1 << 20
+"""Logits in a chunk: 4 MB of them stay in the cache between the passes over them."""
+SMALLEST_EXACT = 1e-30
+"""Probabilities below this are too near the end of float32's range."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Sums over the real target tokens of a batch; divide by `tokens` for means."""
+
+    smoothed: Tensor
+    """What is minimised, differentiable."""
+    negative_log_likelihood: Tensor
+    """-Σ log p[y], without smoothing: what perplexity is made of."""
+    tokens: int
+
+
+def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Loss:
+    """The loss of a teacher-forced pass over a batch."""
+    features = model.features(batch.source, batch.source_mask, batch.target_input)
+    real = (batch.target_output != PAD_ID).flatten().nonzero().squeeze(1)
+    rows = features.flatten(0, 1).index_select(0, real)
+    targets = batch.target_output.flatten().index_select(0, real)
+    smoothed, negative_log_likelihood = smoothed_cross_entropy(
+        rows, model.output.weight, model.output.bias, targets, smoothing
+    )
+    return Loss(smoothed, negative_log_likelihood, len(targets))
+
+
+def smoothed_cross_entropy(
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    """Sums of the smoothed loss and of -log p[y], for features [N, D], weight [V, D], bias [V], targets [N]."""
+    if not (torch.is_grad_enabled() and (features.requires_grad or weight.requires_grad)):
+        return _without_gradient(features, weight, bias, targets, smoothing)
+    losses: tuple[Tensor, Tensor] = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        features, weight, bias, targets, smoothing
+    )
+    return losses
+
+
+def _chunks(rows: int, vocabulary: int) -> list[slice]:
+    size = max(1, CHUNK_ELEMENTS // vocabulary)
+    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+
+
+def _without_gradient(
+    features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+) -> tuple[Tensor, Tensor]:
+    smoothed = features.new_zeros(())
+    likelihood = features.new_zeros(())
+    for chunk in _chunks(len(targets), len(weight)):
+        log_probabilities = F.linear(features[chunk], weight, bias).log_softmax(-1)
+        of_targets = log_probabilities.gather(1, targets[chunk, None]).sum()
+        smoothed -= (1 - smoothing) * of_targets + smoothing * log_probabilities.mean(-1).sum()
+        likelihood -= of_targets
+    return smoothed, likelihood
+
+
+class _ChunkedCrossEntropy(torch.autograd.Function):
+    """Computes the gradients in the forward pass, chunk by chunk; backward only scales them."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
+    ) -> tuple[Tensor, Tensor]:
+        vocabulary = len(weight)
+        uniform = smoothing / vocabulary
+        features_gradient = torch.empty_like(features)
+        weight_gradient = torch.zeros_like(weight)
+        bias_gradient = torch.zeros_like(bias) if bias is not None else None
+        smoothed = features.new_zeros((), dtype=torch.float64)
+        likelihood = features.new_zeros((), dtype=torch.float64)
+        # Σ_v logits[v] = features · Σ_v weight[v] + Σ_v bias[v]
+        weight_sum = weight.sum(0)
+        logits_sum = features @ weight_sum + (bias.sum() if bias is not None else 0.0)
+        for chunk in _chunks(len(targets), vocabulary):
+            rows, wanted = features[chunk], targets[chunk, None]
+            logits = F.linear(rows, weight, bias)
+            target_logits = logits.gather(1, wanted).squeeze(1)
+            normaliser, unsure = _softmax_and_normaliser_(logits, target_logits, wanted)
+            if bool(unsure.any()):
+                normaliser[unsure] = F.linear(rows[unsure], weight, bias).logsumexp(-1)
+            log_likelihood = target_logits - normaliser
+            mean_log_probability = logits_sum[chunk] / vocabulary - normaliser
+            likelihood -= log_likelihood.sum(dtype=torch.float64)
+            smoothed -= (1 - smoothing) * log_likelihood.sum(dtype=torch.float64)
+            smoothed -= smoothing * mean_log_probability.sum(dtype=torch.float64)
+            logits.scatter_add_(1, wanted, logits.new_full((1, 1), smoothing - 1).expand_as(wanted))
+            torch.mm(logits, weight, out=features_gradient[chunk])
+            weight_gradient.addmm_(logits.t(), rows)
+            if bias_gradient is not None:
+                bias_gradient += logits.sum(0)
+        features_gradient -= uniform * weight_sum
+        weight_gradient -= uniform * features.sum(0)
+        if bias_gradient is not None:
+            bias_gradient -= uniform * len(targets)
+            ctx.save_for_backward(features_gradient, weight_gradient, bias_gradient)
+        else:
+            ctx.save_for_backward(features_gradient, weight_gradient)
+        likelihood = likelihood.to(features.dtype)
+        ctx.mark_non_differentiable(likelihood)
+        return smoothed.to(features.dtype), likelihood
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        scale = gradients[0]
+        features, weight, *bias = ctx.saved_tensors
+        return features * scale, weight * scale, bias[0] * scale if bias else None, None, None
+
+
+def _softmax_and_normaliser_(logits: Tensor, target_logits: Tensor, wanted: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn logits [N, V] into probabilities in place; give log Σ exp(logits) [N], and which rows it is unsure of.
+
+    A target's logit and its probability tell the normaliser without another pass over the vocabulary, save where the
+    probability is too small for its logarithm to be exact.
+    """
+    torch.softmax(logits, -1, out=logits)
+    probabilities = logits.gather(1, wanted).squeeze(1)
+    return target_logits - probabilities.log(), probabilities < SMALLEST_EXACT

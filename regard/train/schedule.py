@@ -1,0 +1,66 @@
+"""Learning rates as pure functions of the step: nothing to save, nothing to restore."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from regard.config import TrainConfig
+
+
+def learning_rate(step: int, config: TrainConfig, width: int) -> float:
+    """The learning rate of optimiser step `step`, the first being 1, for a model of width D."""
+    if step < 1:
+        raise ValueError(f"steps count from 1, not from {step}")
+    return config.learning_rate * SCHEDULES[config.schedule](step, config, width)
+
+
+def _paper(step: int, config: TrainConfig, width: int) -> float:
+    """D^-0.5 * min(step^-0.5, step * warmup^-1.5), section 5.3 of "Attention Is All You Need"."""
+    return float(width**-0.5 * min(step**-0.5, step * _warmup(config) ** -1.5))
+
+
+def _inverse_square_root(step: int, config: TrainConfig, _: int) -> float:
+    """Up to 1 at the end of the warm-up, then sqrt(warmup / step): the paper's curve, with a peak of one's choice."""
+    return min(step / _warmup(config), math.sqrt(_warmup(config) / step))
+
+
+def _cosine(step: int, config: TrainConfig, _: int) -> float:
+    """Up to 1 at the end of the warm-up, then half a cosine wave that would meet 0 just after the last step."""
+    return _rise(step, config) * 0.5 * (1 + math.cos(math.pi * _fallen(step, config)))
+
+
+def _linear(step: int, config: TrainConfig, _: int) -> float:
+    """Up to 1 at the end of the warm-up, then a straight line that would meet 0 just after the last step."""
+    return _rise(step, config) * (1 - _fallen(step, config))
+
+
+def _constant(step: int, config: TrainConfig, _: int) -> float:
+    """Up to 1 at the end of the warm-up, and no change after it."""
+    return _rise(step, config)
+
+
+SCHEDULES: dict[str, Callable[[int, TrainConfig, int], float]] = {
+    "paper": _paper,
+    "inverse-square-root": _inverse_square_root,
+    "cosine": _cosine,
+    "linear": _linear,
+    "constant": _constant,
+}
+"""From the step, the configuration and the width D to a factor on `train.learning_rate`."""
+
+
+def _warmup(config: TrainConfig) -> int:
+    """The step of the peak: without a warm-up it is the first."""
+    return max(config.warmup_steps, 1)
+
+
+def _rise(step: int, config: TrainConfig) -> float:
+    return min(1.0, step / _warmup(config))
+
+
+def _fallen(step: int, config: TrainConfig) -> float:
+    """The part of the way down that is done: 0 up to the peak, 1 just after the last step, so that the last counts."""
+    if step <= _warmup(config):
+        return 0.0
+    return min(1.0, (step - _warmup(config)) / max(config.max_steps + 1 - _warmup(config), 1))

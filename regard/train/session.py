@@ -1,0 +1,88 @@
+"""A run's changing parts - weights, optimiser, average, standing - and their way into checkpoints and back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from torch import Tensor
+
+from regard.config import Config
+from regard.models.contract import SequenceToSequence
+from regard.models.folder import load_weights, model_weights
+from regard.progress import note
+from regard.train.averaging import MovingAverage, mean_of
+from regard.train.checkpoint import Checkpoint, CheckpointStore
+from regard.train.log import MetricsLog
+from regard.train.optimiser import build_optimiser, optimiser_state, restore_optimiser
+from regard.train.standing import Standing
+
+
+class Session:
+    """All that a checkpoint holds; two sessions with equal parts go on equally, to the bit."""
+
+    def __init__(self, model: SequenceToSequence, config: Config, run: Path) -> None:
+        self.model = model
+        self.settings = config.train
+        self.optimiser = build_optimiser(model, config.train)
+        self.average = MovingAverage(model_weights(model), config.train.ema) if config.train.ema else None
+        self.standing = Standing()
+        keep_last = max(config.train.keep_last, config.train.average_last)
+        self.store = CheckpointStore(run / "checkpoints", keep_last, config.train.keep_best)
+        self._saved_step: int | None = None
+
+    def update_average(self) -> None:
+        if self.average is not None:
+            self.average.update(model_weights(self.model))
+
+    def judged_weights(self) -> dict[str, Tensor]:
+        """The weights that are validated and handed out: the moving average, where there is one."""
+        return model_weights(self.model) if self.average is None else self.average.weights()
+
+    def save(self, score: float | None) -> None:
+        tensors = {f"model.{name}": tensor for name, tensor in model_weights(self.model).items()}
+        tensors |= {f"optimiser.{name}": value for name, value in optimiser_state(self.model, self.optimiser).items()}
+        if self.average is not None:
+            tensors |= {f"average.{name}": value for name, value in self.average.state().items()}
+        self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
+        self._saved_step = self.standing.step
+
+    @property
+    def unsaved(self) -> bool:
+        """Whether there were steps since the last checkpoint."""
+        return self.standing.step > 0 and self._saved_step != self.standing.step
+
+    def resume(self, log: MetricsLog) -> Standing:
+        """Go back to the newest good checkpoint, if there is one."""
+        checkpoint = self.store.latest()
+        log.resume(checkpoint.step if checkpoint is not None else 0)
+        if checkpoint is not None:
+            self._restore(checkpoint)
+            note(f"going on from step {checkpoint.step:,} ({checkpoint.path})")
+        return self.standing
+
+    def _restore(self, checkpoint: Checkpoint) -> None:
+        tensors = checkpoint.tensors()
+        load_weights(self.model, _below("model.", tensors), checkpoint.path)
+        restore_optimiser(self.model, self.optimiser, _below("optimiser.", tensors))
+        if self.average is not None:
+            self.average.restore(_below("average.", tensors))
+        self.standing = Standing.from_facts(checkpoint.facts)
+        self._saved_step = checkpoint.step
+
+    def best_weights(self) -> tuple[str, dict[str, Tensor]]:
+        """The weights of the best validation, or the newest where there was none; with a word on which."""
+        best = self.store.best()
+        if best is None:
+            return f"the weights of step {self.standing.step:,}", self.judged_weights()
+        tensors = best.tensors()
+        averaged = MovingAverage.weights_of(_below("average.", tensors))
+        return f"the best validation, at step {best.step:,}", averaged or _below("model.", tensors)
+
+    def mean_weights(self) -> tuple[int, dict[str, Tensor]]:
+        """The mean of the last checkpoints' weights, and of how many."""
+        last = self.store.last(self.settings.average_last)
+        return len(last), mean_of(last, prefix="model.")
+
+
+def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,42 @@
+"""Where a run stands, beside its tensors: what a checkpoint keeps as facts."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from regard.data.batches import START, Position
+
+
+@dataclass
+class Standing:
+    """Counters and choices of a run. All that happens next follows from these, the tensors and the configuration."""
+
+    step: int = 0
+    epoch: int = 0
+    position: Position = START
+    tokens: int = 0
+    """Real target tokens learned from."""
+    seconds: float = 0.0
+    """Time spent in training, over all sessions."""
+    best_score: float | None = None
+    best_step: int = 0
+    without_better: int = 0
+    bad_steps: int = 0
+    """Steps left out because the loss or gradient was not finite."""
+    bad_in_a_row: int = 0
+
+    def note_score(self, score: float) -> bool:
+        """Count a validation; True if it is better (lower) than all before."""
+        better = self.best_score is None or score < self.best_score
+        self.without_better = 0 if better else self.without_better + 1
+        if better:
+            self.best_score, self.best_step = score, self.step
+        return better
+
+    def to_facts(self) -> dict[str, Any]:
+        return {**asdict(self), "position": self.position.to_json()}
+
+    @classmethod
+    def from_facts(cls, facts: dict[str, Any]) -> Standing:
+        return cls(**{**facts, "position": Position.from_json(facts["position"])})

@@ -1,0 +1,107 @@
+import base64
+import hashlib
+import json
+import re
+
+import pytest
+from attention_examples import maps_of
+
+from regard.errors import RegardError
+from regard.explain.page import AttentionPage, Section, SentenceView, Text, render_page, write_page
+from regard.explain.pronoun_page import PronounExample, plain_text, pronoun_page
+from regard.explain.reference import Reference, clearest_head
+
+TIRED = "the animal left the street because it was tired . </s>"
+WIDE = "the animal left the street because it was wide . </s>"
+NASTY = "</script><script>alert(1)</script><!-- ]]> {{data}} & \u2028\u2029 \ud800 '\""
+
+
+def pronoun_example():
+    cases = [
+        PronounExample(
+            "the animal left the street because it was tired.",
+            "qu'il </s>",
+            maps_of(TIRED, "qu' il </s>", [(1, 0, "it", "animal", 0.8)]),
+            Reference("it", "animal", "street"),
+            "il",
+        ),
+        PronounExample(
+            "the animal left the street because it was wide.",
+            "qu'elle",
+            maps_of(WIDE, "qu' elle </s>", [(1, 0, "it", "street", 0.7)]),
+            Reference("it", "street", "animal"),
+            "elle",
+        ),
+    ]
+    choice = clearest_head([(case.maps, case.reference) for case in cases])
+    return pronoun_page(cases, choice, ("en", "fr"), lead="A lead.", facts=[("BLEU", "99")], foot="A foot.")
+
+
+def nasty_page():
+    view = SentenceView(NASTY, NASTY, NASTY, maps_of("a b </s>", "c </s>"), focus=0)
+    section = Section("encoder", "lines", NASTY, NASTY)
+    return AttentionPage(NASTY, NASTY, ("en", "fr"), [[Text(NASTY)]], [view], [section])
+
+
+def data_of(html):
+    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', html, re.DOTALL)
+    return json.loads(found[1])
+
+
+def test_the_policy_names_the_very_style_and_script_of_the_page():
+    html = render_page(pronoun_example())
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#x27;", "'")
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for tag, directive in (("style", "style-src"), ("script", "script-src")):
+        text = re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+
+
+def test_the_page_asks_for_nothing_outside_itself():
+    html = render_page(pronoun_example())
+    addresses = set(re.findall(r"https?://[^\s\"'`)]+", html))
+    assert addresses <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"<(link|img|iframe)|@import|url\(|src=|innerHTML|insertAdjacentHTML|document\.write", html)
+
+
+def test_hostile_text_stays_text():
+    html = render_page(nasty_page())
+    assert "alert(1)</script>" not in html
+    assert html.count("<script") == 2
+    assert "<!--" not in html
+    assert data_of(html)["title"] == NASTY
+    html.encode("utf-8")
+
+
+def test_a_title_is_escaped():
+    assert "<title>&lt;/script&gt;" in render_page(nasty_page())
+
+
+def test_the_page_opens_on_the_clearest_head_and_the_pronoun():
+    data = data_of(render_page(pronoun_example()))
+    assert data["sections"][0]["choice"] == {"layer": 1, "head": 0}
+    assert [view["focus"] for view in data["views"]] == [6, 6]
+    assert data["views"][0]["source_tones"] == {"1": "a", "4": "b", "6": "a"}
+    assert data["views"][1]["source_tones"] == {"1": "a", "4": "b", "6": "b"}
+    assert data["views"][1]["target_tones"] == {"1": "b"}
+    assert data["views"][0]["label"] == "… it was tired"
+
+
+def test_the_finding_says_what_was_seen_and_the_mean_beside_it():
+    page = pronoun_example()
+    first, second = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding)
+    assert first == (
+        "In layer 2, head 1, “it” gives 80 % of its attention to “animal” when the reason is “tired”, "
+        "and 70 % of its attention to “street” when the reason is “wide”."
+    )
+    assert second.startswith("On average over all 4 heads of the encoder it gives 27 % to “animal”")
+    assert any("not proof" in note.title for note in page.notes)
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(RegardError, match=r"page\.html: the page cannot be written"):
+        write_page(pronoun_example(), blocked / "page.html")

@@ -1,0 +1,132 @@
+"""The page in a real browser: drawn without an error, by keyboard too, and with every text shown as itself."""
+
+import shutil
+
+import pytest
+from attention_examples import maps_of
+from test_page import pronoun_example
+
+from regard.explain.page import AttentionPage, CellBar, Note, Section, SentenceView, ShareBar, Text, write_page
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+pytestmark = pytest.mark.slow
+
+PAYLOADS = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "&lt;b&gt;", "javascript:alert(1)"]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as engine:
+        try:
+            system = shutil.which("chromium") or shutil.which("google-chrome")
+            started = engine.chromium.launch(executable_path=system, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no Chromium that starts: {str(error).splitlines()[0]}")
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Open a page from the disk; after the test, nothing may have been complained of."""
+    complaints = []
+    contexts = []
+
+    def open_it(page, width=1280, scheme="light"):
+        path = write_page(page, tmp_path / "page.html")
+        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
+        tab = contexts[-1].new_page()
+        tab.on("console", lambda message: complaints.append(message.text))
+        tab.on("pageerror", lambda error: complaints.append(str(error)))
+        tab.on("dialog", lambda dialog: complaints.append("a dialog opened"))
+        tab.on("request", lambda request: request.url.startswith("file:") or complaints.append(request.url))
+        tab.goto(path.as_uri())
+        return tab
+
+    yield open_it
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def shown_readouts(tab):
+    return [text.replace("\u00a0", " ") for text in tab.locator(".lines .readout").all_text_contents()]
+
+
+def test_it_opens_on_the_pronoun_and_its_nouns(open_page):
+    tab = open_page(pronoun_example())
+    assert tab.locator("h1").text_content() == "Which noun does “it” mean?"
+    first, second = shown_readouts(tab)
+    assert first.startswith("“it” looks at “animal” 80 %")
+    assert second.startswith("“it” looks at “street” 70 %")
+    assert tab.locator(".thumb[aria-checked=true]").first.get_attribute("aria-label").startswith("layer 2, head 1")
+
+
+def test_arrow_keys_choose_heads_and_words(open_page):
+    tab = open_page(pronoun_example())
+    tab.locator(".thumb[aria-checked=true]").first.focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator(".chosen-head").first.text_content() == "Shown: layer 2, head 2"
+    assert "“animal” 9 %" in shown_readouts(tab)[0]
+    tab.locator(".asks .word.chosen").first.focus()
+    tab.keyboard.press("ArrowUp")
+    assert shown_readouts(tab)[1].startswith("“because” looks at")
+
+
+def test_pointing_isolates_a_word_and_leaving_brings_the_pronoun_back(open_page):
+    tab = open_page(pronoun_example())
+    tab.locator(".seen .word").nth(1).hover()
+    assert shown_readouts(tab)[0].startswith("“animal” is seen by “it” 80 %")
+    tab.mouse.move(5, 5)
+    assert shown_readouts(tab)[0].startswith("“it” looks at")
+
+
+def test_the_heat_map_is_read_by_arrow_keys(open_page):
+    tab = open_page(pronoun_example())
+    tab.locator("svg.heat").first.focus()
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator(".map .readout").first.text_content().startswith("“qu'” is written while looking at “animal”")
+
+
+def test_tables_say_the_same(open_page):
+    tab = open_page(pronoun_example())
+    tab.locator("summary").first.click()
+    row = tab.locator("table").first.locator("tbody tr").nth(6)
+    assert row.locator("th").text_content() == "it"
+    assert row.locator("td").nth(1).text_content().replace("\u00a0", " ") == "80 %"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(open_page, scheme):
+    tab = open_page(pronoun_example(), width=390, scheme=scheme)
+    assert tab.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_text_is_shown_as_itself(open_page, payload):
+    word = payload.replace(" ", "_")
+    maps = maps_of(f"{word} b </s>", f"{word} </s>")
+    view = SentenceView(
+        payload, f"{word} b", word, maps, {0: "a"}, {0: "a"}, {0: "a"}, 0, [ShareBar(word, "a", 0.5, 0.1)]
+    )
+    bar = CellBar(payload, 0, 0, "a")
+    sections = [Section("encoder", "lines", payload, payload, bars=[bar]), Section("cross", "heat", payload, payload)]
+    page = AttentionPage(
+        payload,
+        payload,
+        ("en", "fr"),
+        [[Text(payload, "a")]],
+        [view],
+        sections,
+        [Note(payload, payload)],
+        [(payload, payload)],
+    )
+    tab = open_page(page)
+    assert tab.title() == payload
+    assert tab.locator("h1").text_content() == payload
+    assert tab.locator(".asks .word").first.text_content() == word
+    assert tab.locator("svg.heat .name").first.text_content() == word
+    tab.locator("summary").first.click()
+    assert tab.locator("tbody th").first.text_content() == word
+    assert tab.locator("img, script:not([id])").count() == 1

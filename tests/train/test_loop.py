@@ -1,0 +1,213 @@
+"""The loop learns, resumes to the bit, refuses what is not finite, and leaves well."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard import pipeline
+from regard.errors import ConfigError, RegardError
+from regard.pipeline import train_run
+from regard.recipe import parse_config
+from regard.train import loop
+from regard.train.signals import Interrupted
+
+WORDS = "red green blue one two three cat dog bird house tree river sees has likes".split()
+
+
+@pytest.fixture(autouse=True)
+def without_pictures(monkeypatch):
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run: None)
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """A language whose translation is each word spelled backwards, in reverse order."""
+    tmp_path = tmp_path_factory.mktemp("corpus")
+    generator = torch.Generator().manual_seed(0)
+    lines = [
+        [WORDS[index] for index in torch.randint(len(WORDS), (2 + number % 5,), generator=generator)]
+        for number in range(400)
+    ]
+    for name, part in (("train", lines[:340]), ("valid", lines[340:])):
+        (tmp_path / f"{name}.en").write_text("".join(" ".join(words) + "\n" for words in part))
+        backwards = (" ".join(word[::-1] for word in reversed(words)) + "\n" for words in part)
+        (tmp_path / f"{name}.xx").write_text("".join(backwards))
+    return tmp_path
+
+
+def recipe(corpus: Path, *overrides: str):
+    def files(name):
+        return [{"source": str(corpus / f"{name}.en"), "target": str(corpus / f"{name}.xx")}]
+
+    values = {
+        "data": {"target_language": "xx", "train": files("train"), "validation": files("valid")},
+        "tokenizer": {"vocabulary_size": 300, "dropout": 0.1},
+        "model": {
+            "width": 16,
+            "feed_forward": 16,
+            "heads": 2,
+            "encoder_layers": 1,
+            "decoder_layers": 1,
+            "dropout": 0.1,
+        },
+        "train": {
+            "max_steps": 30,
+            "batch_tokens": 300,
+            "accumulate": 2,
+            "warmup_steps": 5,
+            "validate_every": 10,
+            "validation_sentences": 10,
+            "log_every": 5,
+            "ema": 0.9,
+            "average_last": 2,
+            "threads": 1,
+        },
+    }
+    return parse_config(values, overrides)
+
+
+@pytest.fixture(scope="module")
+def whole(corpus, tmp_path_factory):
+    """A run that was left alone."""
+    run = tmp_path_factory.mktemp("runs") / "whole"
+    train_run(recipe(corpus), run)
+    return run
+
+
+def log_of(run: Path, kind: str):
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == kind]
+
+
+def stop_after(monkeypatch, step: int, action):
+    """Do something in the middle of training, right after a step."""
+    original = loop.Trainer._step
+
+    def interfering(self, *arguments):
+        original(self, *arguments)
+        if self.session.standing.step == step:
+            action()
+
+    monkeypatch.setattr(loop.Trainer, "_step", interfering)
+
+
+def test_training_learns_and_leaves_a_model_folder(whole):
+    training = log_of(whole, "train")
+    assert [line["step"] for line in training] == [5, 10, 15, 20, 25, 30]
+    assert training[-1]["loss"] < training[0]["loss"] - 0.5
+    for name in ("model.safetensors", "config.toml", "tokenizer.json", "README.md"):
+        assert (whole / name).is_file()
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in the program may catch it."""
+
+
+def kill():
+    raise Killed
+
+
+@pytest.mark.parametrize("step", [4, 10, 17, 29])
+def test_a_killed_run_resumes_to_the_bit(corpus, whole, tmp_path, monkeypatch, step):
+    with monkeypatch.context() as patch:
+        stop_after(patch, step, kill)
+        with pytest.raises(Killed):
+            train_run(recipe(corpus), tmp_path / "killed")
+    train_run(recipe(corpus), tmp_path / "killed")
+    assert_equal_runs(whole, tmp_path / "killed")
+
+
+def assert_equal_runs(one: Path, other: Path):
+    expected, got = (load_file(run / "model.safetensors") for run in (one, other))
+    assert all(torch.equal(expected[name], got[name]) for name in expected)
+    losses = [[(line["step"], line["loss"]) for line in log_of(run, "train")] for run in (one, other)]
+    # what precedes the first line after a resume is averaged over fewer steps
+    assert [step for step, _ in losses[0]] == [step for step, _ in losses[1]]
+    assert [line["loss"] for line in log_of(one, "validation")] == [
+        line["loss"] for line in log_of(other, "validation")
+    ]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_saves_and_leaves_and_the_run_goes_on(corpus, whole, tmp_path, monkeypatch, number, code):
+    with monkeypatch.context() as patch:
+        stop_after(patch, 13, lambda: os.kill(os.getpid(), number))
+        with pytest.raises(Interrupted, match="saved at step 13") as raised:
+            train_run(recipe(corpus), tmp_path / "stopped")
+    assert raised.value.exit_code == code
+    assert (tmp_path / "stopped/checkpoints/step-00000013").is_dir()
+    train_run(recipe(corpus), tmp_path / "stopped", must_resume=True)
+    assert_equal_runs(whole, tmp_path / "stopped")
+
+
+def test_more_steps_can_be_asked_of_a_finished_run(corpus, tmp_path):
+    train_run(recipe(corpus, "train.max_steps=20"), tmp_path / "run")
+    result = train_run(recipe(corpus, "train.max_steps=25"), tmp_path / "run")
+    assert result.outcome.steps == 25
+
+
+def test_another_model_is_not_trained_in_the_folder_of_a_run(corpus, tmp_path):
+    train_run(recipe(corpus, "train.max_steps=2"), tmp_path / "run")
+    with pytest.raises(ConfigError, match=r"another `model\.dropout`"):
+        train_run(recipe(corpus, "train.max_steps=2", "model.dropout=0.2"), tmp_path / "run")
+    with pytest.raises(ConfigError, match="another `seed`"):
+        train_run(recipe(corpus, "train.max_steps=2", "seed=2"), tmp_path / "run")
+
+
+def test_resuming_needs_a_run(corpus, tmp_path):
+    with pytest.raises(RegardError, match="no run to resume"):
+        train_run(recipe(corpus), tmp_path / "run", must_resume=True)
+
+
+def poison_steps(monkeypatch, steps):
+    """Make the loss of some steps infinite."""
+    original = loop.Trainer._gradients
+
+    def poisoned(self, batches, step, tokens):
+        losses = original(self, batches, step, tokens)
+        if step in steps:
+            for parameter in self.model.parameters():
+                parameter.grad.fill_(float("nan"))
+        return losses
+
+    monkeypatch.setattr(loop.Trainer, "_gradients", poisoned)
+
+
+def test_a_gradient_that_is_not_finite_is_not_applied(corpus, tmp_path, monkeypatch):
+    poison_steps(monkeypatch, {3, 4, 7})
+    train_run(recipe(corpus, "train.max_steps=10", "train.max_bad_steps=3"), tmp_path / "run")
+    bad = log_of(tmp_path / "run", "bad")
+    assert [line["step"] for line in bad] == [3, 4, 7]
+    assert all(line["pairs"] for line in bad)
+    weights = load_file(tmp_path / "run/model.safetensors")
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+def test_too_many_bad_steps_in_a_row_stop_the_run(corpus, tmp_path, monkeypatch):
+    poison_steps(monkeypatch, range(2, 100))
+    with pytest.raises(RegardError, match="3 steps in a row"):
+        train_run(recipe(corpus, "train.max_bad_steps=3"), tmp_path / "run")
+
+
+def test_patience_ends_a_run_early(corpus, tmp_path):
+    settings = ("train.learning_rate=1e-12", "train.patience=1", "train.max_steps=200", "train.ema=0.0")
+    result = train_run(recipe(corpus, *settings, "train.choose_by=bleu"), tmp_path / "run")
+    assert result.outcome.steps == 20
+
+
+def test_epochs_limit_a_run(corpus, tmp_path):
+    result = train_run(recipe(corpus, "train.max_epochs=2", "train.max_steps=10000"), tmp_path / "run")
+    assert result.outcome.epochs == 2
+    assert 2 <= result.outcome.steps < 100
+
+
+def test_without_validation_data_the_last_weights_are_kept(corpus, tmp_path):
+    config = recipe(corpus, "train.max_steps=4", "train.average_last=1", "data.validation=[]")
+    result = train_run(config, tmp_path / "run")
+    assert result.outcome.validation is None
+    assert (tmp_path / "run/model.safetensors").is_file()
