@@ -90,7 +90,7 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     )
     outcome = trainer.train()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    result = TrainResult(run, outcome, parameters, len(prepared), plot_curves(run))
+    result = TrainResult(run, outcome, parameters, len(prepared), plot_curves(run, config.train.choose_by))
     write_file(run / CARD, card.write(config, result.to_json()).encode())
     return result
 

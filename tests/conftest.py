@@ -1,11 +1,18 @@
 """What several tests share: public data where it is present, and a tiny model made by the real pipeline."""
 
+import io
 import os
 import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from regard import progress
+from regard.cli import main
 from regard.config import Config
 from regard.pipeline import train_run
 from regard.recipe import parse_config
@@ -79,3 +86,35 @@ def tiny_model(tiny_run: Path, tmp_path: Path) -> Path:
     for name in ("model.safetensors", "config.toml", "tokenizer.json", "README.md"):
         shutil.copy(tiny_run / name, folder / name)
     return folder
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended, and what it said."""
+
+    code: int
+    output: str
+    errors: str
+
+
+Command = Callable[..., Finished]
+
+
+@pytest.fixture
+def regard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process: `regard("translate", folder, input=b"...")`."""
+    monkeypatch.setattr(progress, "_shown", False)
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
+    monkeypatch.delenv("REGARD_TRACEBACK", raising=False)
+
+    def run(*arguments: str | Path, input: bytes = b"") -> Finished:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(input)))
+        capsys.readouterr()
+        code = 0
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as left:
+            code = left.code if isinstance(left.code, int) else int(left.code is not None)
+        return Finished(code, *capsys.readouterr())
+
+    return run

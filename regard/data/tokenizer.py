@@ -20,9 +20,6 @@ from regard.data.vocabulary import BYTE_TOKENS, FIRST_BYTE_ID, FIRST_LEARNED_ID,
 from regard.errors import CorpusError, InputError, ModelFolderError
 from regard.progress import task
 
-TRAINING_CHARACTERS = 20_000_000
-"""A vocabulary is learned from about so much text at the most, drawn evenly from all of it: memory is bounded."""
-
 SHARED_FILE, SOURCE_FILE, TARGET_FILE = "tokenizer.json", "tokenizer.source.json", "tokenizer.target.json"
 _TEXTS_AT_A_TIME = 10_000
 
@@ -183,8 +180,8 @@ def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> Tokenizer:
 
 
 def _sample(texts: Iterable[str], scheme: Scheme) -> list[str]:
-    """Normalized texts, all of them or an even draw of about TRAINING_CHARACTERS."""
-    normal_form = normalizer(scheme)
+    """Normalized texts, all of them or an even draw of as many as the kind can take."""
+    normal_form, most = normalizer(scheme), KINDS[scheme.kind].training_characters
     generator = random.Random(0)
     kept: list[tuple[float, str]] = []
     characters, share = 0, 1.0
@@ -197,7 +194,7 @@ def _sample(texts: Iterable[str], scheme: Scheme) -> list[str]:
                 continue
             kept.append((draw, _prepare(normal_form, text)))
             characters += len(text)
-            if characters > TRAINING_CHARACTERS and len(kept) > 1:
+            if characters > most and len(kept) > 1:
                 share /= 2
                 kept = [(draw, text) for draw, text in kept if draw < share]
                 characters = sum(len(text) for _, text in kept)

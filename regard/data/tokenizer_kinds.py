@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -56,7 +57,8 @@ class Kind:
     """One kind of tokenizer.
 
     `learn` takes texts, the alphabet and the number of tokens to learn, and gives these tokens, those for marks and
-    bytes not among them; `alphabet_share` is the part of that number that single characters may take.
+    bytes not among them; `alphabet_share` is the part of that number that single characters may take. It is given no
+    more than about `training_characters`, drawn evenly from all text, so that memory and time are bounded.
     """
 
     model_type: str
@@ -64,6 +66,7 @@ class Kind:
     alphabet_share: float
     learn: Callable[[Sequence[str], list[str], int], Learned]
     model: Callable[[Learned], models.Model]
+    training_characters: int = 20_000_000
 
 
 def learn(texts: Sequence[str], alphabet: list[str], scheme: Scheme, vocabulary_size: int) -> Learned:
@@ -153,7 +156,11 @@ def _learn_wordpiece(texts: Sequence[str], alphabet: list[str], size: int) -> Le
 def _learn_unigram(texts: Sequence[str], alphabet: list[str], size: int) -> Learned:
     spaced = _spaced_marks(texts, alphabet)
     trainer = trainers.UnigramTrainer(
-        vocab_size=size + 1 - len(spaced), special_tokens=[UNK], unk_token=UNK, max_piece_length=LONGEST_PIECE, show_progress=False
+        vocab_size=size + 1 - len(spaced),
+        special_tokens=[UNK],
+        unk_token=UNK,
+        max_piece_length=LONGEST_PIECE,
+        show_progress=False,
     )
     trained = _train(texts, models.Unigram(), trainer, WORDS, alphabet)
     # Sums over a hash table differ in their last bits from run to run, and characters that the trainer had dropped
@@ -172,8 +179,9 @@ def _learn_unigram(texts: Sequence[str], alphabet: list[str], size: int) -> Lear
 
 def _spaced_marks(texts: Sequence[str], alphabet: list[str]) -> list[str]:
     """Digits and marks that often follow a space, with it: the trainer overlooks what occurs in one word alone."""
-    marks = [character for character in alphabet if not character.isalpha() and not character.isspace()]
-    return [f" {mark}" for mark in marks if 2 * sum(t.count(f" {mark}") for t in texts) > sum(map(_count(mark), texts))]
+    text = "\n".join(texts)
+    marks = [character for character in alphabet if unicodedata.category(character)[0] in "NPS"]
+    return [f" {mark}" for mark in marks if 2 * text.count(f" {mark}") > text.count(mark)]
 
 
 def _learn_words(texts: Sequence[str], alphabet: list[str], size: int) -> Learned:
@@ -221,7 +229,7 @@ def _unigram(learned: Learned) -> models.Model:
 KINDS: dict[str, Kind] = {
     "bpe": Kind("BPE", WORDS, 0.5, _learn_bpe, _bpe),
     "wordpiece": Kind("WordPiece", WORDS, 0.25, _learn_wordpiece, _wordpiece),
-    "unigram": Kind("Unigram", WORDS, 0.5, _learn_unigram, _unigram),
+    "unigram": Kind("Unigram", WORDS, 0.5, _learn_unigram, _unigram, training_characters=4_000_000),
     "word": Kind("BPE", WORDS_OR_CHARACTERS, 0.25, _learn_words, _whole_words),
     "character": Kind("BPE", CHARACTERS, 1.0, _learn_characters, _bpe),
     "byte": Kind("BPE", CHARACTERS, 0.0, _learn_nothing, _bpe),

@@ -31,6 +31,8 @@ class MetricsLog:
         if self.path.exists():
             kept = [line for line in read_log(self.path) if line["step"] <= step]
             write_file(self.path, "".join(map(_to_line, kept)).encode())
+        else:
+            write_file(self.path, b"")
         if self._events is not None:
             self._events.resume(step)
 

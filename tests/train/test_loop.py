@@ -21,7 +21,7 @@ WORDS = "red green blue one two three cat dog bird house tree river sees has lik
 
 @pytest.fixture(autouse=True)
 def without_pictures(monkeypatch):
-    monkeypatch.setattr(pipeline, "plot_curves", lambda run: None)
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
 
 
 @pytest.fixture(scope="module")

@@ -136,7 +136,7 @@ CATCH = Scene(
 
 CARRY = Scene(
     "carry",
-    *_done("carry", "carried", "porté", "驮"),
+    *_past(("didn't carry", "carried"), "porté", ("没有驮", "驮起了")),
     "carrier",
     "cargo",
     _adjectives("tired weak old lazy small proud clumsy nervous"),

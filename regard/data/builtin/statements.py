@@ -136,8 +136,9 @@ def draw_gift(chooser: Chooser) -> Sentence:
     who = name_phrase(chooser.pick(NAMES)) if chooser.chance(0.5) else draw_person(chooser, 0.0)
     to = _recipient(chooser, who)
     past, participle, verb = chooser.pick(GIFTS)
+    things = ("portable",) if past == "lent" else ("portable", "grocery")
     known = chooser.chance(0.5)
-    what = (draw_definite if known else draw_indefinite)(chooser, tagged("portable", "grocery"), 1)
+    what = (draw_definite if known else draw_indefinite)(chooser, tagged(*things), 1)
     order = f"把{what.chinese}{verb}了{to.chinese}" if known else f"{verb}了{to.chinese}{what.chinese}"
     return sentence(
         (
