@@ -56,7 +56,10 @@ def demo(
     ] = "fr",
     json: Json = None,
 ) -> None:
-    """Train on a built-in corpus in a few minutes, measure, and write a page that shows the attention."""
+    """Show the whole path on a built-in corpus, in minutes.
+
+    Trains, measures, translates, and writes a page on which a pronoun finds its noun.
+    """
     figures.check_destination(json)
     from regard.demo import run_demo
 
@@ -118,7 +121,10 @@ def doctor(
     examples: Annotated[int, typer.Option(metavar="N", help="Places to name for each finding.")] = 10,
     json: Json = None,
 ) -> None:
-    """Examine a corpus: faults, duplicates, leakage, wrong scripts; with file and line."""
+    """Examine a corpus before training on it.
+
+    Names faults, duplicates, leakage and wrong scripts, with file and line.
+    """
     figures.check_destination(json)
     from regard.commands.examining import CorpusFiles, examine_files, examine_recipe
 
@@ -139,7 +145,10 @@ def describe(
     keys: Annotated[bool, typer.Option("--keys", help="List every key of a recipe instead.")] = False,
     json: Json = None,
 ) -> None:
-    """Print the parts, shapes, parameters and operations per token of a recipe or a model."""
+    """Describe what a recipe makes, or a trained model.
+
+    Prints its parts, shapes, parameters, and operations per token.
+    """
     figures.check_destination(json)
     if keys:
         from regard.keys import KeyList
@@ -166,7 +175,10 @@ def train(
     ] = False,
     json: Json = None,
 ) -> None:
-    """Run a recipe: from text to a model folder. A run that was interrupted goes on where it was."""
+    """Run a recipe: from text to a model folder.
+
+    A run that was interrupted goes on where it was.
+    """
     figures.check_destination(json)
     from regard.recipe import load_config
 
@@ -238,7 +250,10 @@ def evaluate(
     batch_tokens: BatchTokens = None,
     json: Json = None,
 ) -> None:
-    """Measure a model, or given translations: BLEU and chrF with their signatures."""
+    """Measure a model's or given translations.
+
+    Prints BLEU and chrF with their signatures, and compares with another system.
+    """
     figures.check_destination(json)
     from regard.commands.evaluating import EvaluationFiles, evaluate_files
     from regard.evaluate.evaluation import EvaluationOptions
@@ -264,7 +279,7 @@ def score(
     by_token: Annotated[bool, typer.Option("--by-token", help="The mean of the tokens, not their sum.")] = False,
     json: Json = None,
 ) -> None:
-    """Print the log-probability that a model gives to each pair."""
+    """Print the log-probability of given pairs."""
     figures.check_destination(json)
     from regard.commands.scoring import score_files
 

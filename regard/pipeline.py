@@ -18,7 +18,7 @@ from regard.data.corpus import read_pairs
 from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.errors import ConfigError, RegardError
-from regard.evaluate.metrics import bleu
+from regard.evaluate.metrics import available_tokenize, bleu
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, CONFIG, LoadedModel
@@ -162,10 +162,11 @@ def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) 
     """Greedy BLEU on the first validation sentences: quick, and enough to choose by."""
     count = config.train.validation_sentences
     sources, references = batches.source_texts[:count], batches.target_texts[:count]
+    tokenize = available_tokenize(config.data.target_language)
 
     def score(model: SequenceToSequence) -> float:
         translator = Translator(LoadedModel(model, config, tokenizers))
-        return bleu(translator.translate(sources, beam=1), references, config.data.target_language).value
+        return bleu(translator.translate(sources, beam=1), references, tokenize=tokenize).value
 
     return score
 

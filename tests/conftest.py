@@ -14,7 +14,6 @@ import pytest
 from regard import progress
 from regard.cli import main
 from regard.config import Config
-from regard.pipeline import train_run
 from regard.recipe import parse_config
 
 REPOSITORY = Path(__file__).parent.parent
@@ -72,6 +71,8 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run, made once by the real pipeline, never to be written to."""
+    from regard.pipeline import train_run  # here, for most tests do without it
+
     folder = tmp_path_factory.mktemp("tiny")
     run = folder / "run"
     train_run(write_tiny_corpus(folder / "corpus"), run)

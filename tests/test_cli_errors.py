@@ -107,7 +107,7 @@ CASES = {
     "not UTF-8": (train_on('{source="three.en", target="latin1.fr"}') + " data.on_bad_line=error", "latin1.fr:3"),
     "weight of zero": (train_on('{pairs="bad.tsv", weight=0}'), "weight"),
     "missing validation": (
-        "train good.toml --run new 'data.validation=[{source=\"no.en\", target=\"no.fr\"}]'",
+        'train good.toml --run new \'data.validation=[{source="no.en", target="no.fr"}]\'',
         "no.en: no such file",
     ),
     # Runs
@@ -121,7 +121,7 @@ CASES = {
     # Options of search
     "beam 0": ("translate model --beam 0", "search.beam"),
     "beam -1": ("translate model --beam -1", "search.beam"),
-    "beam abc": ("translate model --beam abc", "abc"),
+    "beam abc": ("translate model --beam abc", "--beam"),
     "beam too large": ("translate model --beam 1000", "search.beam"),
     "n-best larger than the beam": ("translate model --beam 2 --nbest 3", "beam"),
     "n-best 0": ("translate model --nbest 0", "best"),
@@ -176,7 +176,7 @@ CASES = {
     # Corpora and the demonstration
     "unknown public corpus": ("data wikipedia", "wikipedia"),
     "corpus into a file": ("data builtin --output three.en", "three.en"),
-    "seed that is a word": ("data builtin --seed abc", "abc"),
+    "seed that is a word": ("data builtin --seed abc", "--seed"),
     "demonstration in an unknown language": ("demo --language tlh", "tlh"),
     "demonstration with an unknown key": ("demo --run new train.max_stps=5", "did you mean `train.max_steps`"),
 }
@@ -236,9 +236,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize(("damage", "word"), DAMAGES.values(), ids=DAMAGES)
-def test_damaged_model_is_named(
-    damage: Callable[[Path], None], word: str, tiny_model: Path, regard: Command
-) -> None:
+def test_damaged_model_is_named(damage: Callable[[Path], None], word: str, tiny_model: Path, regard: Command) -> None:
     damage(tiny_model)
     finished = regard("translate", tiny_model, input=b"a cat\n")
     assert finished.code == 2, finished

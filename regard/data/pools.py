@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from regard.config import Config
 from regard.data.batch import Batch, batch_of, cut_into_batches
+from regard.data.dropout_encoder import DropoutEncoder
 from regard.data.order import permutation, shuffled
 from regard.data.prepared import PreparedCorpus
 from regard.data.ragged import Ragged, Rows
-from regard.data.subword_dropout import SubwordDropout
 from regard.data.tokenizer import Tokenizers
 from regard.errors import CorpusError
 
 POOL_PAIRS = 100_000
 DROPOUT_POOL_PAIRS = 30_000  # encoding anew takes time, and nobody wants to wait for the first batch
+OWN_PROCESS_PAIRS = 5_000  # fewer are encoded before a process has started
 CHUNK_PAIRS = 4_000
 _PAIRS, _PARTS, _BATCHES = 1, 2, 3  # which shuffle a seed is for
 
@@ -95,8 +95,8 @@ class PoolMaker:
         self.prepared, self.config = prepared, config
         self._weights = weights
         dropout = config.tokenizer.dropout
-        sides = (tokenizers.source, tokenizers.target)
-        self.encoders = tuple(SubwordDropout(side, dropout) for side in sides) if dropout else ()
+        large = len(prepared) >= OWN_PROCESS_PAIRS
+        self.encoder = DropoutEncoder(tokenizers, dropout, own_process=large) if dropout else None
         self._pool_pairs = DROPOUT_POOL_PAIRS if dropout else POOL_PAIRS
 
     def count(self, epoch: int) -> int:
@@ -134,7 +134,8 @@ class PoolWork:
         chunk = self._chunks[len(self._parts)]
         prepared = self._maker.prepared
         plain = prepared.source.take(chunk), prepared.target.take(chunk)
-        self._parts.append(self._dropped_out(chunk, plain) if self._maker.encoders else plain)
+        encoder = self._maker.encoder
+        self._parts.append(self._dropped_out(encoder, chunk, plain) if encoder else plain)
         prepared.release()
 
     def advance(self, share: float) -> None:
@@ -151,17 +152,11 @@ class PoolWork:
         order = shuffled(len(batches), config.seed, _BATCHES, *self.key)
         return Pool(source, target, self._indices, [batches[place] for place in order])
 
-    def _dropped_out(self, chunk: Rows, plain: tuple[Ragged, Ragged]) -> tuple[Ragged, Ragged]:
-        prepared = self._maker.prepared
-        texts = (prepared.source_texts(chunk), prepared.target_texts(chunk))
-        source, target = (self._encode(side, texts[side], plain[side]) for side in (0, 1))
-        return source, target
-
-    def _encode(self, side: int, texts: Sequence[str], plain: Ragged) -> Ragged:
+    def _dropped_out(self, encoder: DropoutEncoder, chunk: Rows, plain: tuple[Ragged, Ragged]) -> tuple[Ragged, Ragged]:
         """Token ids with merges left out; a sentence that this makes longer than data.max_tokens is taken plain."""
-        config = self._maker.config
-        seed = (config.seed, *self.key, len(self._parts), side)
-        encoded = self._maker.encoders[side].encode_batch(texts, seed)
+        prepared, config = self._maker.prepared, self._maker.config
+        seed = (config.seed, *self.key, len(self._parts))
+        source = encoder.encode(0, prepared.source_texts(chunk), (*seed, 0))
+        target = encoder.encode(1, prepared.target_texts(chunk), (*seed, 1))
         limit = config.data.max_tokens
-        rows = [row if len(row) <= limit else plain.row(place).tolist() for place, row in enumerate(encoded)]
-        return Ragged.from_rows(rows)
+        return source.where_longer(limit, plain[0]), target.where_longer(limit, plain[1])

@@ -59,6 +59,14 @@ class Ragged:
         places = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], lengths)
         return Ragged(self.values[places], offsets)
 
+    def where_longer(self, limit: int, other: Ragged) -> Ragged:
+        """The same rows, but those longer than `limit` are taken from `other`."""
+        longer = np.diff(self.offsets) > limit
+        if not longer.any():
+            return self
+        both = Ragged.joined([self, other])
+        return both.take(np.arange(len(self)) + len(self) * longer)
+
     def padded(self, rows: Rows, width: int, fill: int) -> NDArray[np.int64]:
         """These rows as a matrix [len(rows), width], filled up at the end; width is at least their longest."""
         columns = np.arange(width)

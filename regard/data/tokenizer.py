@@ -15,7 +15,8 @@ from tokenizers.normalizers import Normalizer
 
 from regard.config import TokenizerConfig
 from regard.data.tokenizer_file import read_tokenizer_file
-from regard.data.tokenizer_kinds import KINDS, Learned, Scheme, build, learn, normalizer, surface
+from regard.data.tokenizer_kinds import KINDS, Scheme, build, learn, normalizer
+from regard.data.tokenizer_learning import Learned, surface
 from regard.data.vocabulary import BYTE_TOKENS, FIRST_BYTE_ID, FIRST_LEARNED_ID, SPECIAL_TOKENS, UNK_ID
 from regard.errors import CorpusError, InputError, ModelFolderError
 from regard.progress import task

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from tokenizers import Tokenizer as LibraryTokenizer
 
-from regard.data.tokenizer_kinds import CHARACTERS, KINDS, Learned, Scheme, build
+from regard.data.tokenizer_kinds import KINDS, Scheme, build
+from regard.data.tokenizer_learning import CHARACTERS, Learned
 from regard.data.vocabulary import BYTE_TOKENS, FIRST_LEARNED_ID, SPECIAL_TOKENS
 from regard.errors import ModelFolderError
 

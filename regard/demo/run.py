@@ -66,7 +66,7 @@ def run_demo(
         shown=shown,
         head=head,
         trial=trial,
-        finding=tuple(plain_text(paragraph) for paragraph in page.finding[:ON_PAGE]),
+        finding=tuple(plain_text(paragraph) for paragraph in page.finding),
         page=write_page(page, run / PAGE),
         seconds=time.monotonic() - started,
     )

@@ -58,26 +58,42 @@ def pronoun_page(
 
 
 def finding(cases: Sequence[PronounExample], choice: HeadChoice) -> list[list[Text]]:
-    """What was seen, in plain words: first the clearest head, then all heads on average."""
-    nouns = _nouns(cases)
-    pronoun = cases[0].reference.pronoun
-    sentence = [Text(f"In layer {choice.layer + 1}, head {choice.head + 1}, “{pronoun}” gives ")]
-    means = [Text(f"On average over all {choice.heads} heads of the encoder it gives ")]
-    for index, (case, share, mean) in enumerate(zip(cases, choice.shares, choice.mean_shares, strict=True)):
-        noun = Text(f"“{case.reference.noun}”", _tone(nouns, case.reference.noun))
-        reason = _last_word(case)
-        joint = "" if index == 0 else (", and " if index == len(cases) - 1 else ", ")
-        sentence += [
-            Text(f"{joint}{_percent(share.noun)} of its attention to "),
+    """What was seen, in plain words: what the model wrote, the clearest head, and all heads on average."""
+    nouns, pronoun = _nouns(cases), cases[0].reference.pronoun
+    meant = [Text(f"“{case.reference.noun}”", _tone(nouns, case.reference.noun)) for case in cases]
+    reasons = [f" when the reason is “{_last_word(case)}”" for case in cases]
+    written = [
+        [Text(f"“{case.target_pronoun}”", noun.tone), Text(f" for {noun.text}")]
+        for case, noun in zip(cases, meant, strict=True)
+        if case.target_pronoun
+    ]
+    shares = [
+        [Text(f"{_percent(share.noun)} of its attention to "), noun, Text(reason)]
+        for share, noun, reason in zip(choice.shares, meant, reasons, strict=True)
+    ]
+    means = [
+        [
+            Text(f"{_percent(mean.noun)} to "),
             noun,
-            Text(f" when the reason is “{reason}”"),
+            Text(f" against {_percent(mean.other)} to “{case.reference.other}”{reason}"),
         ]
-        means += [
-            Text(f"{joint}{_percent(mean.noun)} to "),
-            noun,
-            Text(f" and {_percent(mean.other)} to “{case.reference.other}” (“{reason}”)"),
-        ]
-    return [[*sentence, Text(".")], [*means, Text(".")]]
+        for case, mean, noun, reason in zip(cases, choice.mean_shares, meant, reasons, strict=True)
+    ]
+    head = f"layer {choice.layer + 1}, head {choice.head + 1}"
+    opening = f"In {head}, “{pronoun}” gives "
+    if min(share.margin for share in choice.shares) <= 0:
+        opening = f"No head prefers the right noun in every sentence. In the nearest, {head}, “{pronoun}” gives "
+    paragraphs = [_joined(opening, shares), _joined(f"On average over all {choice.heads} heads, it gives ", means)]
+    return ([_joined(f"For “{pronoun}” the model wrote ", written)] if written else []) + paragraphs
+
+
+def _joined(opening: str, parts: Sequence[Sequence[Text]]) -> list[Text]:
+    """A sentence that lists its parts: one, two, and three."""
+    sentence = [Text(opening)]
+    for index, part in enumerate(parts):
+        joint = "" if index == 0 else ", and " if index == len(parts) - 1 else ", "
+        sentence += [Text(joint), *part]
+    return [*sentence, Text(".")]
 
 
 def plain_text(paragraph: Sequence[Text]) -> str:

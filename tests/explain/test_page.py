@@ -16,19 +16,19 @@ WIDE = "the animal left the street because it was wide . </s>"
 NASTY = "</script><script>alert(1)</script><!-- ]]> {{data}} & \u2028\u2029 \ud800 '\""
 
 
-def pronoun_example():
+def pronoun_example(shares=(0.8, 0.7)):
     cases = [
         PronounExample(
             "the animal left the street because it was tired.",
-            "qu'il </s>",
-            maps_of(TIRED, "qu' il </s>", [(1, 0, "it", "animal", 0.8)]),
+            "qu'il",
+            maps_of(TIRED, "qu' il </s>", [(1, 0, "it", "animal", shares[0])]),
             Reference("it", "animal", "street"),
             "il",
         ),
         PronounExample(
             "the animal left the street because it was wide.",
             "qu'elle",
-            maps_of(WIDE, "qu' elle </s>", [(1, 0, "it", "street", 0.7)]),
+            maps_of(WIDE, "qu' elle </s>", [(1, 0, "it", "street", shares[1])]),
             Reference("it", "street", "animal"),
             "elle",
         ),
@@ -91,13 +91,19 @@ def test_the_page_opens_on_the_clearest_head_and_the_pronoun():
 
 def test_the_finding_says_what_was_seen_and_the_mean_beside_it():
     page = pronoun_example()
-    first, second = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding)
-    assert first == (
+    written, head, mean = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding)
+    assert written == "For “it” the model wrote “il” for “animal”, and “elle” for “street”."
+    assert head == (
         "In layer 2, head 1, “it” gives 80 % of its attention to “animal” when the reason is “tired”, "
         "and 70 % of its attention to “street” when the reason is “wide”."
     )
-    assert second.startswith("On average over all 4 heads of the encoder it gives 27 % to “animal”")
+    assert mean.startswith("On average over all 4 heads, it gives 27 % to “animal” against 7 % to “street” when")
     assert any("not proof" in note.title for note in page.notes)
+
+
+def test_a_head_that_shows_nothing_is_not_praised():
+    page = pronoun_example(shares=(0.05, 0.05))
+    assert plain_text(page.finding[1]).startswith("No head prefers the right noun in every sentence. In the nearest, ")
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

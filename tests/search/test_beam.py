@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 from torch import Tensor
-from toy_models import PrefixModel, all_outputs, random_sources
+from toy_models import PrefixModel, TableModel, all_outputs, random_sources
 
 from regard.config import ModelConfig, SearchConfig
 from regard.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
@@ -126,6 +126,18 @@ def test_a_transformers_wide_beam_finds_the_true_best() -> None:
 def small_transformer() -> SequenceToSequence:
     config = ModelConfig(width=32, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2)
     return build_model(config, 50, 50, seed=1).eval()
+
+
+def test_a_finished_hypothesis_holds_its_place() -> None:
+    """With two places and one taken by the empty output, "4 6" (0.18) must give way to "4 5 7" (0.176)."""
+    table = {(): {EOS_ID: 0.5, 4: 0.4, 5: 0.1}, (4,): {5: 0.55, 6: 0.45}, (4, 5): {EOS_ID: 0.2, 7: 0.8}}
+    source, mask = random_sources(1)
+    config = search_config(beam=2, extra=9, kind="none")
+    [found] = beam_search(TableModel(table, 8), source, mask, config, best=2)
+    assert [hypothesis.tokens for hypothesis in found] == [[], [4, 5, 7]]
+    assert [math.exp(hypothesis.log_probability) for hypothesis in found] == pytest.approx([0.5, 0.4 * 0.55 * 0.8])
+    [wider] = beam_search(TableModel(table, 8), source, mask, search_config(beam=3, extra=9, kind="none"), best=2)
+    assert [hypothesis.tokens for hypothesis in wider] == [[], [4, 6]]
 
 
 def test_finished_sentences_leave_the_batch() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -96,3 +97,22 @@ def random_sources(count: int, seed: int = 0, longest: int = 9) -> tuple[Tensor,
         source[row, :length] = torch.randint(4, 50, (length,), generator=generator)
         source[row, length] = EOS_ID
     return source, source != PAD_ID
+
+
+class TableModel(PrefixModel):
+    """Next-token probabilities are written down for each prefix; whatever is not has the probability 0."""
+
+    def __init__(self, table: dict[tuple[int, ...], dict[int, float]], vocabulary: int) -> None:
+        super().__init__(vocabulary)
+        self.table = table
+
+    def step(self, tokens: Tensor, state: State, record: Record | None = None) -> tuple[Tensor, State]:
+        prefix = state.moving["prefix"] * 100 + tokens * (tokens != BOS_ID)
+        logits = torch.full((len(tokens), self.vocabulary), -1e9)
+        for row, digits in enumerate(prefix.tolist()):
+            key: tuple[int, ...] = ()
+            while digits:
+                key, digits = (digits % 100, *key), digits // 100
+            for token, probability in self.table.get(key, {EOS_ID: 1.0}).items():
+                logits[row, token] = math.log(probability)
+        return logits, State(state.fixed, {"prefix": prefix})

@@ -1,4 +1,4 @@
-"""Files of checkpoints are damaged in every way we can think of: none may be loaded in silence, or end in a traceback."""
+"""Files of checkpoints are damaged in every way: none may be loaded in silence, and none may end in a traceback."""
 
 from __future__ import annotations
 

@@ -70,11 +70,11 @@ QUALITIES = (
     _adjective("ugly/laid", "难看 难看的", "object", "beauty"),
     _adjective("strange/étrange", "奇怪 奇怪的", "animal object building"),
     _adjective("comfortable/confortable", "舒服 舒服的", "furniture"),
-    _adjective("interesting/intéressant", "有趣 有趣的", "reading", "interest"),
+    _adjective("interesting/intéressant", "吸引人 有趣的", "reading", "interest"),
     _adjective("boring/ennuyeux", "无聊 无聊的", "reading", "interest"),
     _adjective("quiet/calme", "安静 安静的", "quiet child"),
     _adjective("rich/riche", "富有 富有的", "adult"),
-    _adjective("famous/célèbre", "有名 有名的", "fame"),
+    _adjective("famous/célèbre", "出名 著名的", "fame"),
     _adjective("intelligent/intelligent", "聪明 聪明的", "person animal"),
     _adjective("tired/fatigué", "累 疲惫的", "person animal"),
 )

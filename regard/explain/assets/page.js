@@ -57,7 +57,7 @@
 
   function finding() {
     return element("section", { class: "finding", "aria-label": "What was found" },
-      ...page.finding.map((parts) => element("p", { class: "found" }, ...toned(parts))),
+      ...page.finding.map((parts, index) => element("p", { class: index && index === page.finding.length - 1 ? "found lesser" : "found" }, ...toned(parts))),
       element("div", { class: "cards" }, ...page.views.map(card)),
       page.shares_note ? element("p", { class: "small" }, page.shares_note) : "");
   }
