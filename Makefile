@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+CODE := regard tests benchmarks $(wildcard docs/*.py)
 
 # On Linux, PyPI's torch brings the libraries for NVIDIA cards (gigabytes). For a machine without one:
 #   make setup TORCH_INDEX=https://download.pytorch.org/whl/cpu
@@ -45,12 +46,12 @@ test-slow: setup
 	$(BIN)/python -m pytest -m slow || test $$? -eq 5
 
 check: setup
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
 format: setup
-	$(BIN)/ruff format .
+	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix .
 
 clean:

@@ -1,9 +1,9 @@
 """Runs the Python blocks of tour.md, in order, on the model of `regard demo`, and prints what each prints.
 
-    python docs/tour.py             print every block's output
-    python docs/tour.py --check     compare it with what the page quotes; leave with 1 where they differ
-    python docs/tour.py --update    write it into the page
-    python docs/tour.py --model runs/other
+python docs/tour.py             print every block's output
+python docs/tour.py --check     compare it with what the page quotes; leave with 1 where they differ
+python docs/tour.py --update    write it into the page
+python docs/tour.py --model runs/other
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import contextlib
 import io
 import re
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -24,8 +23,7 @@ DEMO = "runs/demo"
 STEP = re.compile(r"```python\n(?P<code>.*?)```\n\n```text\n(?P<quoted>.*?)```\n", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """A block of code, what the page says it prints, and what it prints."""
 
     code: str

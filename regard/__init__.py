@@ -1,9 +1,9 @@
 """regard trains, explains and serves Transformer sequence models on the machine you have.
 
-    import regard
+import regard
 
-    regard.train("recipes/own-text.toml", run="runs/mine")
-    regard.load("runs/mine").translate(["A sentence."])
+regard.train("recipes/own-text.toml", run="runs/mine")
+regard.load("runs/mine").translate(["A sentence."])
 """
 
 from __future__ import annotations

@@ -185,7 +185,9 @@ def train(
     config = load_config(recipe, overrides or ())
     from regard.pipeline import train_run
 
-    figures.publish(train_run(config, run or Path("runs") / recipe.stem, must_resume=resume), json)
+    result = train_run(config, run or Path("runs") / recipe.stem, must_resume=resume)
+    if result.leads:
+        figures.publish(result, json)
 
 
 @app.command()

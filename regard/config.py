@@ -14,7 +14,7 @@ class Section(BaseModel):
 
 
 class CorpusConfig(Section):
-    """Where bilingual text lies: two aligned plain files, or one TSV or JSON-lines file; gzip by its ending."""
+    """Where bilingual text lies: two aligned plain files, or one TSV or JSON-lines file; gzip is recognised."""
 
     source: str | None = Field(None, description="plain text, one sentence a line")
     target: str | None = Field(None, description="its translation, aligned by line")
@@ -51,7 +51,9 @@ class TokenizerConfig(Section):
     kind: Literal["bpe", "wordpiece", "unigram", "word", "character", "byte"] = Field(
         "bpe", description="the algorithm"
     )
-    vocabulary_size: int = Field(8000, ge=300, description="tokens at the most, those for bytes and marks included")
+    vocabulary_size: int = Field(
+        8000, ge=300, le=1_000_000, description="tokens at the most, those for bytes and marks included"
+    )
     shared: bool = Field(True, description="one vocabulary for both languages, or one each")
     dropout: float = Field(0.0, ge=0, lt=1, description="BPE-dropout while training: merges left out at random")
     lowercase: bool = Field(False, description="lower-case all text (decoding cannot bring the case back)")
@@ -71,11 +73,11 @@ class ModelConfig(Section):
 
     architecture: Literal["transformer"] = Field("transformer", description="which model of regard/models")
     preset: Literal["tiny", "small", "base", "big"] = Field("tiny", description="sizes to start from")
-    width: int = Field(128, ge=2, description="D, the size of every token's vector")
-    feed_forward: int = Field(256, ge=1, description="the inner size of the feed-forward network")
+    width: int = Field(128, ge=2, le=65_536, description="D, the size of every token's vector")
+    feed_forward: int = Field(256, ge=1, le=1_000_000, description="the inner size of the feed-forward network")
     heads: int = Field(4, ge=1, description="H, attention heads; divides the width")
-    encoder_layers: int = Field(4, ge=1)
-    decoder_layers: int = Field(4, ge=1)
+    encoder_layers: int = Field(4, ge=1, le=1000, description="encoder layers")
+    decoder_layers: int = Field(4, ge=1, le=1000, description="decoder layers")
     dropout: float = Field(0.3, ge=0, lt=1, description="on embeddings and on each sub-layer's output, as in the paper")
     attention_dropout: float = Field(0.0, ge=0, lt=1, description="on attention weights")
     activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward network")
@@ -84,7 +86,7 @@ class ModelConfig(Section):
     positions: Literal["sinusoidal", "concatenated", "learned", "rotary", "none"] = Field(
         "sinusoidal", description="how the model knows the order of tokens"
     )
-    max_positions: int = Field(1024, ge=8, description="longest sequence for learned positions")
+    max_positions: int = Field(1024, ge=8, le=1_000_000, description="longest sequence for learned positions")
     score: Literal["scaled-dot", "dot", "general", "additive"] = Field("scaled-dot", description="attention score")
     tie: Literal["three-way", "target", "none"] = Field("three-way", description="which embeddings share weights")
     output_bias: bool = Field(False, description="a bias on the last layer's logits")
@@ -119,16 +121,18 @@ class TrainConfig(Section):
     max_epochs: int | None = Field(None, ge=1, description="stop after so many passes over the data, if sooner")
     batch_tokens: int = Field(4096, ge=8, description="tokens in a batch: rows times the longer padded side")
     accumulate: int = Field(1, ge=1, description="batches whose gradients are added before a step")
-    optimiser: Literal["adam", "adamw"] = Field("adam")
+    optimiser: Literal["adam", "adamw"] = Field("adam", description="how gradients become steps")
     learning_rate: float = Field(5e-3, gt=0, description="the peak; for schedule `paper`, a factor on its formula")
-    beta1: float = Field(0.9, ge=0, lt=1)
-    beta2: float = Field(0.98, ge=0, lt=1)
-    epsilon: float = Field(1e-9, gt=0)
+    beta1: float = Field(0.9, ge=0, lt=1, description="decay of Adam's mean of gradients")
+    beta2: float = Field(0.98, ge=0, lt=1, description="decay of Adam's mean of squared gradients")
+    epsilon: float = Field(1e-9, gt=0, description="what Adam adds to the divisor")
     weight_decay: float = Field(0.0, ge=0, description="for adamw: the share of a weight that each step takes away")
-    schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant"] = Field("inverse-square-root")
+    schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant"] = Field(
+        "inverse-square-root", description="how the learning rate changes with the step"
+    )
     warmup_steps: int = Field(2000, ge=0, description="steps of rising learning rate")
     clip_norm: float = Field(0.0, ge=0, description="clip the gradient's norm; 0: leave it")
-    label_smoothing: float = Field(0.1, ge=0, lt=1)
+    label_smoothing: float = Field(0.1, ge=0, lt=1, description="share of the target spread over all tokens")
     ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
     average_last: int = Field(1, ge=1, description="the final model is the mean of so many last checkpoints")
     validate_every: int = Field(500, ge=1, description="steps between validations (and checkpoints)")
@@ -139,7 +143,7 @@ class TrainConfig(Section):
     keep_best: int = Field(1, ge=0, description="best checkpoints to keep")
     max_bad_steps: int = Field(10, ge=1, description="stop after so many steps in a row whose loss is not finite")
     log_every: int = Field(50, ge=1, description="steps between lines of the log")
-    threads: int = Field(0, ge=0, description="CPU threads; 0: as many as there are cores")
+    threads: int = Field(0, ge=0, le=512, description="CPU threads; 0: as many as there are cores")
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N")
     tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
 
@@ -153,14 +157,14 @@ class SearchConfig(Section):
     )
     alpha: float = Field(0.6, ge=0, description="strength of the length penalty")
     max_length_factor: float = Field(2.0, gt=0, description="longest output: factor times the source's tokens + extra")
-    max_length_extra: int = Field(20, ge=1)
+    max_length_extra: int = Field(20, ge=1, description="tokens added to the factor's share")
     batch_tokens: int = Field(4096, ge=1, description="source tokens in a batch")
 
 
 class Config(Section):
     """A whole run."""
 
-    seed: int = Field(1, ge=0)
+    seed: int = Field(1, ge=0, lt=2**63, description="what all chance in a run follows from")
     data: DataConfig = DataConfig()
     tokenizer: TokenizerConfig = TokenizerConfig()
     model: ModelConfig = ModelConfig()

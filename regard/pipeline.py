@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from regard import card
+from regard import card, progress
 from regard.atomic import write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
@@ -28,6 +28,7 @@ from regard.recipe import format_config, load_config
 from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
+from regard.train.team import Team, team_of
 from regard.train.validation import Bleu, Validator
 
 SAME_RUN = ("seed", "data", "tokenizer", "model")
@@ -43,6 +44,8 @@ class TrainResult:
     parameters: int
     pairs: int
     curves: Path | None
+    leads: bool = True
+    """False in all but one of several processes: what was found is for the one to tell."""
 
     def to_json(self) -> dict[str, Any]:
         outcome, validation = self.outcome, self.outcome.validation
@@ -70,29 +73,45 @@ class TrainResult:
 
 
 def train_run(config: Config, run: str | Path, must_resume: bool = False) -> TrainResult:
-    """Train the model that a configuration describes, in the folder `run`; go on with what is there already."""
+    """Train the model that a configuration describes, in the folder `run`; go on with what is there already.
+
+    Under torchrun, every process calls this, and they train one model together.
+    """
     run = Path(run)
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
-    _open_run(config, run, must_resume)
-    torch.set_num_threads(config.train.threads or os.cpu_count() or 1)
-    tokenizers = _tokenizers(config, run)
+    device = _device(config)
+    with team_of(device) as team:
+        torch.set_num_threads(config.train.threads or _cores_for_each_process())
+        if team.leads:
+            _open_run(config, run, must_resume)
+            _learn_tokenizers(config, run)
+        else:
+            progress.show(False)
+        team.meet()
+        return _train(config, run, device, team)
+
+
+def _train(config: Config, run: Path, device: torch.device, team: Team) -> TrainResult:
+    tokenizers = Tokenizers.load(run)
     prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
     note(f"{len(prepared):,} training pairs{_left_out(prepared)}")
-    model = build_model(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size, config.seed)
+    sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
+    model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)
-    trainer = Trainer(
-        model.to(_device(config)),
-        TrainingBatches(prepared, tokenizers, config),
-        _validator(config, tokenizers),
-        config,
-        run,
-    )
-    outcome = trainer.train()
+    batches = TrainingBatches(prepared, tokenizers, config, rank=team.rank, world=team.size)
+    validator = _validator(config, tokenizers) if team.leads else None
+    outcome = Trainer(model.to(device), batches, validator, config, run, team).train()
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    result = TrainResult(run, outcome, parameters, len(prepared), plot_curves(run, config.train.choose_by))
-    write_file(run / CARD, card.write(config, result.to_json()).encode())
+    curves = plot_curves(run, config.train.choose_by) if team.leads else None
+    result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
+    if team.leads:
+        write_file(run / CARD, card.write(config, result.to_json()).encode())
     return result
+
+
+def _cores_for_each_process() -> int:
+    return max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
 
 
 def _open_run(config: Config, run: Path, must_resume: bool) -> None:
@@ -117,10 +136,10 @@ def _first_difference(section: str, before: Config, now: Config) -> str:
     return next(f"{section}.{key}" for key in old if old[key] != new[key])
 
 
-def _tokenizers(config: Config, run: Path) -> Tokenizers:
-    """The run's tokenizers: those in its folder, or new ones learned from the training text."""
+def _learn_tokenizers(config: Config, run: Path) -> None:
+    """Learn the run's tokenizers from the training text, where its folder has none yet."""
     if Tokenizers.exist(run):
-        return Tokenizers.load(run)
+        return
     with task("learning the vocabulary"):
         if config.tokenizer.shared:
             both = train_tokenizer(_sides(config, source=True, target=True), config.tokenizer)
@@ -131,7 +150,6 @@ def _tokenizers(config: Config, run: Path) -> Tokenizers:
                 train_tokenizer(_sides(config, target=True), config.tokenizer),
             )
     tokenizers.save(run)
-    return tokenizers
 
 
 def _sides(config: Config, source: bool = False, target: bool = False) -> Iterator[str]:

@@ -74,10 +74,10 @@ class _Lines:
 _shown = False
 
 
-def show() -> None:
-    """Let progress be seen; the command line calls this, a program that imports regard may."""
+def show(shown: bool = True) -> None:
+    """Let progress be seen, or not; the command line calls this, a program that imports regard may."""
     global _shown
-    _shown = True
+    _shown = shown
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read as a recipe ({error})") from None
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -79,7 +79,7 @@ def _override_value(text: str) -> Any:
     """A TOML value; a bare word that is none is taken as a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -95,14 +95,14 @@ def _explain(detail: ErrorDetails, where: str) -> str:
 
 
 def _nearest(keys: list[str]) -> str:
-    """The right name that a misspelt key most resembles, in its own section or in any other."""
-    siblings = [".".join([*keys[:-1], name]) for name in _names_beside(keys)]
-    name = ".".join(keys)
-    close = difflib.get_close_matches(name, siblings, n=1, cutoff=0.6)
+    """The right name that a misspelt key most resembles: in its own section, or the same name in another."""
+    *section, last = keys
+    close = [
+        ".".join([*section, name]) for name in difflib.get_close_matches(last, _names_beside(keys), n=1, cutoff=0.6)
+    ]
     if not close:
-        last = keys[-1]
         same_name = [known for known in all_keys() if known.rsplit(".", 1)[-1] == last]
-        close = same_name or difflib.get_close_matches(name, list(all_keys()), n=1, cutoff=0.5)
+        close = same_name or difflib.get_close_matches(".".join(keys), list(all_keys()), n=1, cutoff=0.5)
     return f"; did you mean `{close[0]}`?" if close else "; `regard describe --keys` lists every key"
 
 

@@ -47,6 +47,11 @@ class Batch:
         """Places in the padded source and target together."""
         return self.source.numel() + self.target_output.numel()
 
+    def without_targets(self) -> Batch:
+        """One row of the batch with no token to learn: its loss and its gradients are zero."""
+        nothing = torch.full_like(self.target_output[:1], PAD_ID)
+        return Batch(self.source[:1], self.source_mask[:1], self.target_input[:1], nothing, self.indices[:0])
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """The same batch on a device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))

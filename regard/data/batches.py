@@ -16,7 +16,7 @@ from regard.data.prefetch import Stopped, prefetched
 from regard.data.prepared import PreparedCorpus
 from regard.data.ragged import Ragged
 from regard.data.tokenizer import Tokenizers
-from regard.errors import CorpusError, RegardError
+from regard.errors import RegardError
 
 __all__ = ["START", "Batch", "FixedBatches", "Position", "TrainingBatches", "collate", "padding"]
 
@@ -49,8 +49,8 @@ class TrainingBatches:
     """The batches of every epoch, made in the background a little ahead of their use.
 
     With `world` processes, number `rank` of them gets every `world`-th batch of the same sequence that one process
-    would get, so that one step of all is `world` batches in a row. The last batches, if they are fewer than `world`,
-    are left out of the epoch: every process takes as many steps as every other.
+    would get, so that one step of all is `world` batches in a row. Where the last batches are fewer than `world`, the
+    other processes get one without targets: every process takes as many steps as every other.
     """
 
     def __init__(
@@ -70,19 +70,20 @@ class TrainingBatches:
 
     def _batches(self, epoch: int, start: Position, stopped: Stopped) -> Iterator[tuple[Batch, Position]]:
         group: list[tuple[Pool, int]] = []
-        steps = 0
+        after = start
         for pool, place, after in self._places(epoch, start, stopped):
             group.append((pool, place))
             if len(group) == self._world:
-                mine, place = group[self._rank]
-                yield mine.batch(place), after
+                yield self._mine(group), after
                 group = []
-                steps += 1
-        if not steps and group and start == START:
-            raise CorpusError(
-                f"an epoch has {len(group)} batches for {self._world} processes; "
-                "use fewer processes, a smaller train.batch_tokens or more text"
-            )
+        if group:
+            yield self._mine(group), after
+
+    def _mine(self, group: list[tuple[Pool, int]]) -> Batch:
+        """This process's batch of a group; one that teaches nothing where the end of an epoch has none for it."""
+        pool, place = group[min(self._rank, len(group) - 1)]
+        batch = pool.batch(place)
+        return batch if self._rank < len(group) else batch.without_targets()
 
     def _places(self, epoch: int, start: Position, stopped: Stopped) -> Iterator[tuple[Pool, int, Position]]:
         """Every batch of the epoch as (pool, its place in it, the position after it)."""

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.atomic import explained, make_folder, new_folder, remove_folder, sweep
 from regard.config import CorpusConfig, DataConfig
 from regard.data.corpus import Faults, Pair, corpus_files, read_pairs
 from regard.data.ragged import RaggedFiles, RaggedWriter, Rows
 from regard.data.tokenizer import Tokenizer, Tokenizers
-from regard.data.whole_folder import only_one_process, whole_folder
-from regard.errors import CorpusError, RegardError
+from regard.errors import CorpusError
 from regard.progress import task
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "manifest.json"
 LAYOUT = 1  # of the files below; a folder with another one is prepared anew
@@ -50,27 +56,31 @@ class PreparedCorpus:
     ) -> PreparedCorpus:
         """Prepare the corpora in `folder`, or open what is there if it was made of the same files in the same way.
 
-        The folder appears whole or not at all. Several processes may call this at once: one of them does the work.
+        A prepared corpus appears whole or not at all, and one made of other files is removed only after that.
+        Several processes may call this at once: one of them does the work.
         """
-        with _clear_errors(folder):
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with only_one_process(folder.parent):
+        with explained(folder):
+            make_folder(folder)
+            with _only_one_process(folder):
                 fingerprint = _fingerprint(corpora, data, tokenizers)
-                if not _is_ready(folder, fingerprint):
-                    _refuse_other_contents(folder)
-                    with whole_folder(folder) as partial:
-                        _Build(data, tokenizers).write(partial, corpora, fingerprint)
-        return cls.open(folder)
+                home = folder / fingerprint[:16]
+                if not _is_whole(home, fingerprint):
+                    _prepare(home, corpora, data, tokenizers, fingerprint)
+        return cls._open(home)
 
     @classmethod
     def open(cls, folder: Path) -> PreparedCorpus:
-        """Map a prepared corpus; CorpusError if it is missing or damaged."""
-        if not (folder / MANIFEST).is_file():
-            raise CorpusError(f"{folder}: no prepared corpus here; training prepares one from the files of a recipe")
+        """Open what `build` made in `folder`; CorpusError if it is missing or damaged."""
+        for home in _homes(folder):
+            return cls._open(home)
+        raise CorpusError(f"{folder}: no prepared corpus here; training prepares one from the files of a recipe")
+
+    @classmethod
+    def _open(cls, home: Path) -> PreparedCorpus:
         try:
-            return cls(folder, _checked_manifest(folder))
+            return cls(home, _checked_manifest(home))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise CorpusError(f"{folder}: damaged ({error}); delete it, and it will be prepared anew") from error
+            raise CorpusError(f"{home}: damaged ({error}); delete it, and it will be prepared anew") from error
 
     def __len__(self) -> int:
         return len(self.source)
@@ -95,6 +105,26 @@ class PreparedCorpus:
         """Give back the memory of pages looked at so far; they are read again when they are needed."""
         for files in self._files.values():
             files.release()
+
+
+def _prepare(
+    home: Path, corpora: Sequence[CorpusConfig], data: DataConfig, tokenizers: Tokenizers, fingerprint: str
+) -> None:
+    sweep(home.parent)
+    if home.exists():  # damaged
+        remove_folder(home)
+    with new_folder(home) as partial:
+        _Build(data, tokenizers).write(partial, corpora, fingerprint)
+    for other in _homes(home.parent):
+        if other != home:
+            remove_folder(other)
+
+
+def _homes(folder: Path) -> list[Path]:
+    """The prepared corpora in a folder: one, unless a process was killed between making one and removing another."""
+    return sorted(
+        manifest.parent for manifest in folder.glob(f"*/{MANIFEST}") if not manifest.parent.name.startswith(".")
+    )
 
 
 class _Build:
@@ -147,14 +177,6 @@ class _Build:
         )
 
 
-def _refuse_other_contents(folder: Path) -> None:
-    """What stands in the way will be replaced, so it had better be ours."""
-    if folder.exists() and not (folder / MANIFEST).is_file() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RegardError(
-            f"{folder}: holds something that is no prepared corpus; move it away or choose another folder"
-        )
-
-
 def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
     chunk: list[Pair] = []
     characters = 0
@@ -203,19 +225,23 @@ def _checked_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _is_ready(folder: Path, fingerprint: str) -> bool:
+def _is_whole(home: Path, fingerprint: str) -> bool:
     try:
-        return bool(_checked_manifest(folder)["fingerprint"] == fingerprint)
+        return bool(_checked_manifest(home)["fingerprint"] == fingerprint)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
 
 @contextmanager
-def _clear_errors(folder: Path) -> Iterator[None]:
-    try:
+def _only_one_process(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in this block with the same folder, where the system can tell."""
+    if fcntl is None:
         yield
-    except OSError as error:
-        raise RegardError(
-            f"{folder}: the corpus cannot be prepared here ({error.strerror or error}); it needs about twice the "
-            "room of the unpacked text, in a folder that can be written"
-        ) from error
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network disks cannot lock
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -13,6 +13,7 @@ from typing import Self
 from tokenizers import Tokenizer as LibraryTokenizer
 from tokenizers.normalizers import Normalizer
 
+from regard.atomic import write_file
 from regard.config import TokenizerConfig
 from regard.data.tokenizer_file import read_tokenizer_file
 from regard.data.tokenizer_kinds import KINDS, Scheme, build, learn, normalizer
@@ -104,7 +105,7 @@ class Tokenizer:
 
     def save(self, path: Path) -> None:
         """Write `tokenizer.json`, which the tokenizers library can also load by itself."""
-        path.write_text(self.to_json(), encoding="utf-8", newline="\n")
+        write_file(path, self.to_json().encode("utf-8"))
 
     @classmethod
     def load(cls, path: Path) -> Self:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ CONTINUATION = "##"
 LONGEST_PIECE = 16
 LONGEST_HAN = 4
 UNK = SPECIAL_TOKENS[UNK_ID]
+_BEHIND = "\uffff"
 
 # A word carries the space before it; a digit and a mark of punctuation stand alone. No match holds a space but as its
 # first character, so that text can also be cut at its spaces; and none joins letters to "<" or "#", so that no text
@@ -121,34 +123,56 @@ def learn_wordpiece(texts: Sequence[str], alphabet: list[str], size: int) -> Lea
 
 def learn_unigram(texts: Sequence[str], alphabet: list[str], size: int) -> Learned:
     """Pieces with the log-probabilities of a unigram language model."""
-    spaced = _spaced_marks(texts, alphabet)
     trainer = trainers.UnigramTrainer(
-        vocab_size=_with_spares(size, alphabet) + 1 - len(spaced),
+        vocab_size=_with_spares(size, alphabet) + 2,
         special_tokens=[UNK],
         unk_token=UNK,
         max_piece_length=LONGEST_PIECE,
         show_progress=False,
     )
-    trained = _train(texts, models.Unigram(), trainer, WORDS, alphabet)
-    # Sums over a hash table differ in their last bits from run to run, and characters that the trainer had dropped
-    # come back with scores in the table's order: both are evened out here, so that the same text gives the same file.
-    scores = {piece: round(score, 4) for piece, score in trained["vocab"] if piece != UNK and _is_word_sized(piece)}
-    lowest = min((score for piece, score in scores.items() if len(piece) > 1), default=-10.0)
-    floor = lowest + 1e-4 * (len(alphabet) + 1)
-    for character in alphabet:
-        if scores.get(character, lowest) <= floor:
-            scores[character] = lowest
-    scores.update({mark: scores[mark[1]] for mark in spaced})
+    # The trainer takes for a candidate what goes on in two ways, and so would miss a word that is part of no other:
+    # each frequent word is shown once more, with a character behind it that no text has.
+    texts = [text.replace("\0", " ").replace(_BEHIND, " ") for text in texts]
+    frequent = _frequent_words(texts, set(alphabet), size)
+    shown = [word + _BEHIND for word in frequent]
+    pattern = rf"[^{_BEHIND}]*{_BEHIND}|{WORDS}"
+    trained = _train([*texts, *shown], models.Unigram(), trainer, pattern, [*alphabet, _BEHIND])
+    found = [(piece, score) for piece, score in trained["vocab"] if piece != UNK and _BEHIND not in piece]
+    scores = _steady_scores([(piece, score) for piece, score in found if _is_word_sized(piece)], alphabet)
+    # The shortest, such as " ,", are lost all the same beside the characters that they consist of.
+    for word in (word for word in frequent if len(word) == 2):
+        scores[word] = max(scores.get(word, -math.inf), round(math.log(frequent[word]), 4))
     required = set(alphabet)
     ranked = sorted(scores, key=lambda piece: (piece not in required, -scores[piece], piece))[:size]
     return Learned(ranked, scores=[scores[piece] for piece in ranked])
 
 
-def _spaced_marks(texts: Sequence[str], alphabet: list[str]) -> list[str]:
-    """Digits and marks that often follow a space, with it: the trainer overlooks what occurs in one word alone."""
-    text = "\n".join(texts)
-    marks = [character for character in alphabet if unicodedata.category(character)[0] in "NPS"]
-    return [f" {mark}" for mark in marks if 2 * text.count(f" {mark}") > text.count(mark)]
+def _frequent_words(texts: Sequence[str], alphabet: set[str], most: int) -> dict[str, float]:
+    """The most frequent words of more than one character, each with its share of all words."""
+    chunks = Counter(chunk for text in texts for chunk in text.split(" ")[1:])
+    split = pre_tokenizers.Split(Regex(WORDS), "isolated")
+    words: Counter[str] = Counter()
+    for chunk, count in chunks.items():
+        for word, _ in split.pre_tokenize_str(" " + chunk):
+            words[word] += count
+    fit = (word for word in words if words[word] > 1 < len(word) and _is_word_sized(word) and alphabet.issuperset(word))
+    total = words.total()
+    return {word: words[word] / total for word in sorted(fit, key=lambda word: (-words[word], word))[:most]}
+
+
+def _steady_scores(found: list[tuple[str, float]], alphabet: list[str]) -> dict[str, float]:
+    """Scores that are the same in every run, with all of the alphabet among them.
+
+    The trainer sums over a hash table, so that last bits differ from run to run, and gives characters which it had
+    dropped scores in the order of another: these are rounded away and evened out.
+    """
+    scores = {piece: round(score, 4) for piece, score in found}
+    lowest = min((score for piece, score in scores.items() if len(piece) > 1), default=-10.0)
+    dropped = lowest + 1e-4 * (len(alphabet) + 2)
+    for character in alphabet:
+        if scores.get(character, lowest) <= dropped:
+            scores[character] = lowest
+    return scores
 
 
 def learn_words(texts: Sequence[str], alphabet: list[str], size: int) -> Learned:

@@ -9,7 +9,7 @@ from typing import Literal
 from regard.data.builtin import SHOWCASE, BuiltinPair, TargetLanguage, pronoun_is_right, translate_showcase
 from regard.evaluate.metrics import bleu, exact_match
 from regard.explain.capture import attention_of
-from regard.explain.reference import HeadChoice, looks_at_noun
+from regard.explain.reference import Trail, follow
 from regard.models.folder import LoadedModel
 from regard.progress import task
 from regard.search.translator import Translator
@@ -41,8 +41,8 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class HeadTrial:
-    """In how many test sentences a head looks, of all words before the pronoun, most at the right noun."""
+class Trial:
+    """In how many test sentences a trail, followed step by step, leads from the pronoun to the right noun."""
 
     found: int
     tried: int
@@ -76,8 +76,8 @@ def show(translator: Translator, target_language: TargetLanguage) -> tuple[Shown
     )
 
 
-def try_head(loaded: LoadedModel, head: HeadChoice, pairs: Sequence[BuiltinPair], limit: int) -> HeadTrial:
-    """Try a head on sentences it was not chosen by: the first `limit` pairs whose `it` has two nouns before it."""
+def try_trail(loaded: LoadedModel, trail: Trail, pairs: Sequence[BuiltinPair], limit: int) -> Trial:
+    """Follow a trail in sentences that it was not chosen by: the first `limit` whose `it` has two nouns before it."""
     cases = [
         (pair, pair.pronoun)
         for pair in pairs
@@ -86,5 +86,5 @@ def try_head(loaded: LoadedModel, head: HeadChoice, pairs: Sequence[BuiltinPair]
     found = 0
     for pair, pronoun in cases:
         maps = attention_of(loaded, pair.source, pair.target).words()
-        found += looks_at_noun(maps, head, pronoun.english, pronoun.antecedent)
-    return HeadTrial(found, len(cases))
+        found += follow(maps, trail, pronoun.right) == pronoun.antecedent
+    return Trial(found, len(cases))

@@ -12,13 +12,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from regard.demo.measure import HeadTrial, SetScore, Shown
-from regard.explain.reference import HeadChoice
+from regard.demo.measure import SetScore, Shown, Trial
+from regard.explain.reference import Trail
 from regard.pipeline import TrainResult
 from regard.progress import duration
 
 COLUMNS = 80
 HANDFUL = 6
+NOT_PROOF = "Attention shows where a head took information from; it is not proof of cause."
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,8 @@ class DemoResult:
     test: SetScore
     novel: SetScore
     shown: tuple[Shown, ...]
-    head: HeadChoice
-    trial: HeadTrial
+    trail: Trail
+    trial: Trial
     finding: tuple[str, ...]
     seconds: float
     page: Path
@@ -51,7 +52,7 @@ class DemoResult:
             "steps": self.training.outcome.steps,
             "training_seconds": self.training.outcome.seconds,
             "translations": [asdict(one) for one in self.shown],
-            "head": asdict(self.head) | {"trial": asdict(self.trial)},
+            "trail": asdict(self.trail) | {"trial": asdict(self.trial)},
             "finding": list(self.finding),
         }
 
@@ -66,7 +67,7 @@ class DemoResult:
         console.print(self._scores())
         console.print(f"BLEU: {self.test.signature}\n", soft_wrap=True)
         console.print(self._translations())
-        for line in (*self.finding, self._trial_line()):
+        for line in (*self.finding, trial_sentence(self.trial), NOT_PROOF):
             console.print(Text("\n" + line))
         console.print(
             f"\nSee it: {self.page} (open it in a browser)\n"
@@ -95,14 +96,11 @@ class DemoResult:
             table.add_row("✓" if one.right else "✗", Text(one.translation))
         return table
 
-    def _trial_line(self) -> str:
-        return trial_sentence(self.trial)
 
-
-def trial_sentence(trial: HeadTrial) -> str:
-    """How the head does on other sentences, in words."""
+def trial_sentence(trial: Trial) -> str:
+    """How the trail does on other sentences, in words."""
     share = 100 * trial.found / max(1, trial.tried)
     return (
-        f"Tried on {trial.tried:,} other test sentences, this head looks most at the right noun in {share:.0f}\u00a0% "
-        "of them. Attention shows where a head took information from; it is not proof of cause."
+        f"Followed in {trial.tried:,} other sentences of the test set, the same two heads lead from the pronoun to the "
+        f"right noun in {share:.0f}\u00a0%."
     )

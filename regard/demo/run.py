@@ -12,12 +12,13 @@ from pathlib import Path
 from regard.config import Config
 from regard.data.builtin import TargetLanguage, generate, write_builtin
 from regard.data.builtin.showcase import SENTENCES
-from regard.demo.measure import HeadTrial, SetScore, Shown, measure, show, try_head
+from regard.demo.measure import SetScore, Shown, Trial, measure, show, try_trail
 from regard.demo.result import DemoResult, trial_sentence
 from regard.explain.capture import attention_of
-from regard.explain.page import AttentionPage, write_page
-from regard.explain.pronoun_page import PronounExample, plain_text, pronoun_page
-from regard.explain.reference import HeadChoice, Reference, clearest_head
+from regard.explain.page import write_page
+from regard.explain.pronoun_page import PronounExample, Story, pronoun_page
+from regard.explain.pronoun_words import plain_text
+from regard.explain.reference import Reference, clearest_trail
 from regard.models.folder import LoadedModel, load_model
 from regard.pipeline import TrainResult, train_run
 from regard.progress import duration, task
@@ -56,15 +57,16 @@ def run_demo(
     novel = measure(translator, "novel", corpus.novel[:sentences])
     shown = show(translator, target_language)
     examples = [_example(loaded, one, target_language, index) for index, one in enumerate(shown[:ON_PAGE])]
-    head = clearest_head([(example.maps, example.reference) for example in examples])
-    trial = try_head(loaded, head, corpus.test[:sentences], TRIED_SENTENCES)
-    page = _page(examples, head, target_language, (test, novel), training, trial)
+    trail = clearest_trail([example.case for example in examples])
+    trial = try_trail(loaded, trail, corpus.test[:sentences], TRIED_SENTENCES)
+    story = _story(LANGUAGE_NAMES[target_language], (test, novel), training, trial)
+    page = pronoun_page(examples, trail, ("en", target_language), story)
     return DemoResult(
         training=training,
         test=test,
         novel=novel,
         shown=shown,
-        head=head,
+        trail=trail,
         trial=trial,
         finding=tuple(plain_text(paragraph) for paragraph in page.finding),
         page=write_page(page, run / PAGE),
@@ -84,46 +86,43 @@ def demo_config(corpus: Path, target_language: TargetLanguage, seed: int, overri
 
 
 def _example(loaded: LoadedModel, shown: Shown, target_language: TargetLanguage, index: int) -> PronounExample:
-    """A sentence of the showcase with the attention of its words, while the model writes its own translation."""
+    """A sentence of the showcase with the attention of its words, while the model writes its own translation.
+
+    Where the model wrote no pronoun, it is made to write the right translation, and that is shown.
+    """
     sentence = SENTENCES[index]
     case = sentence.french_pronoun if target_language == "fr" else sentence.chinese_pronoun
     assert case is not None, "the showcase is about pronouns"
-    other = next(noun for noun in sentence.nouns if noun != case.antecedent)
-    written = re.search(case.pattern, shown.translation, re.IGNORECASE)
+    own = re.search(case.pattern, shown.translation, re.IGNORECASE)
+    target = shown.translation if own else shown.reference
     return PronounExample(
         source=shown.source,
-        target=shown.translation,
-        maps=attention_of(loaded, shown.source, shown.translation).words(),
-        reference=Reference(case.english, case.antecedent, other),
-        target_pronoun=written[1] if written else None,
+        target=target,
+        maps=attention_of(loaded, shown.source, target).words(),
+        reference=Reference(
+            pronoun=case.english,
+            written=own[1] if own else case.right,
+            noun=case.antecedent,
+            other=next(noun for noun in sentence.nouns if noun != case.antecedent),
+        ),
     )
 
 
-def _page(
-    examples: Sequence[PronounExample],
-    head: HeadChoice,
-    target_language: TargetLanguage,
-    scores: tuple[SetScore, SetScore],
-    training: TrainResult,
-    trial: HeadTrial,
-) -> AttentionPage:
+def _story(language: str, scores: tuple[SetScore, SetScore], training: TrainResult, trial: Trial) -> Story:
     test, novel = scores
-    name, taken = LANGUAGE_NAMES[target_language], duration(training.outcome.seconds)
-    return pronoun_page(
-        examples,
-        head,
-        ("en", target_language),
+    taken = duration(training.outcome.seconds)
+    return Story(
         lead=(
-            f"A small Transformer learned to translate English into {name} from {training.pairs:,} sentences, in "
+            f"A small Transformer learned to translate English into {language} from {training.pairs:,} sentences, in "
             f"{taken}. It never met these two, which differ only in their last word: in what “it” stands for."
         ),
-        facts=[
+        figures=[
             ("BLEU, test set", f"{test.bleu:.1f}"),
             ("pronoun right", f"{test.pronoun_accuracy:.1f}\u00a0%"),
             ("pronoun right, novel combinations", f"{novel.pronoun_accuracy:.1f}\u00a0%"),
             ("parameters", f"{training.parameters:,}"),
             ("time to train", taken),
         ],
-        trial=trial_sentence(trial).split(". ")[0] + ".",
+        trial=trial_sentence(trial),
         foot=f"Written by regard demo. BLEU: {test.signature}.",
     )

@@ -30,12 +30,21 @@ class Text:
 
 @dataclass(frozen=True)
 class ShareBar:
-    """A bar: how much attention one word gets in the chosen head (`weight`) and in all heads on average (`mean`)."""
+    """A bar: how much attention one word gets in the chosen heads (`weight`) and in all on average (`mean`)."""
 
     word: str
     tone: Tone
     weight: float
     mean: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A word in a chain of words that look at one another, and how much it looks at the next one."""
+
+    word: str
+    tone: Tone
+    weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,12 +78,14 @@ class SentenceView:
     line_tones: Mapping[int, Tone] = field(default_factory=dict)
     focus: int | None = None
     """The source word that is singled out at first."""
+    chain: Sequence[Link] = ()
     shares: Sequence[ShareBar] = ()
 
     def to_json(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in ("label", "source_text", "target_text", "focus")}
         tones = {name: dict(getattr(self, name)) for name in ("source_tones", "target_tones", "line_tones")}
-        return values | tones | {"maps": self.maps.to_json(), "shares": [asdict(share) for share in self.shares]}
+        lists = {name: [asdict(item) for item in getattr(self, name)] for name in ("chain", "shares")}
+        return values | tones | lists | {"maps": self.maps.to_json()}
 
 
 @dataclass(frozen=True)

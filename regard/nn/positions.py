@@ -40,20 +40,19 @@ class FixedPositions(nn.Module):
     """Adds a table of waves that grows as needed, so that no sentence is too long."""
 
     limit: int | None = None
-    table: Tensor
 
     def __init__(self, width: int, concatenated: bool = False) -> None:
         super().__init__()
         self._waves = concatenated_sinusoids if concatenated else sinusoids
         self._width = width
-        self.register_buffer("table", self._waves(256, width).float(), persistent=False)
+        self._table = torch.empty(0, width)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """Add the vectors of positions start, start + 1, … to x [B, T, D]."""
         end = start + x.size(1)
-        if end > self.table.size(0):
-            self.table = self._waves(2 * end, self._width).to(self.table)
-        return x + self.table[start:end]
+        if end > len(self._table) or self._table.device != x.device:
+            self._table = self._waves(max(2 * end, 256), self._width).to(x)
+        return x + self._table[start:end]
 
 
 class LearnedPositions(nn.Module):

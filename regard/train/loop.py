@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import signal
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +22,13 @@ from regard.progress import Task, note, task
 from regard.train.log import MetricsLog
 from regard.train.memory import keep_freed_memory
 from regard.train.meter import Meter
-from regard.train.objective import batch_loss
+from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate
 from regard.train.schedule import learning_rate
 from regard.train.session import Session
 from regard.train.signals import Interrupted, StopRequest, stop_request
+from regard.train.standing import Standing
+from regard.train.team import Team
 from regard.train.validation import Validation, Validator
 
 
@@ -51,36 +55,46 @@ class Trainer:
         validator: Validator | None,
         config: Config,
         run: Path,
+        team: Team | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
+        self.team = team or Team()
         self.config, self.settings, self.run = config, config.train, run
         self.session = Session(model, config, run)
+        self.objective = self.team.share(Objective(model, config.train.label_smoothing))
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
         self.meter = Meter()
 
     def train(self) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
         keep_freed_memory()
-        standing = self.session.resume(self.log)
+        standing = self._resume()
         started = time.monotonic() - standing.seconds
         with stop_request() as stop, task("training", self.settings.max_steps) as work:
             work.advance(standing.step)
             for batches, epoch, position in self._groups():
-                self._step(batches, epoch, position)
+                asked = self._step(batches, epoch, position, stop)
                 standing.seconds = time.monotonic() - started
                 self._report(work)
-                if stop:
-                    self._leave(stop)
+                if asked:
+                    self._leave(asked)
                 if standing.step % self.settings.validate_every == 0 or self._last_step():
                     self._validate_and_save(work)
                     if 0 < self.settings.patience <= standing.without_better:
                         work.note(f"no better validation in {standing.without_better}: stopping here")
                         break
-                if stop:
-                    self._leave(stop)
             if self.session.unsaved:
                 self._validate_and_save(work)
         return self._finish()
+
+    def _resume(self) -> Standing:
+        """Go on from the newest good checkpoint, which all processes read."""
+        checkpoint = self.session.resume()
+        if self.team.leads:
+            self.log.resume(self.session.standing.step)
+            if checkpoint is not None:
+                note(f"going on from step {checkpoint.step:,} ({checkpoint.path})")
+        return self.session.standing
 
     def _groups(self) -> Iterator[tuple[list[Batch], int, Position]]:
         """The batches of each step still to do, and the place in the data after them."""
@@ -102,15 +116,15 @@ class Trainer:
     def _last_step(self) -> bool:
         return self.session.standing.step >= self.settings.max_steps
 
-    def _step(self, batches: list[Batch], epoch: int, position: Position) -> None:
-        """One step of the optimiser; a loss or gradient that is not finite is counted and not applied."""
+    def _step(self, batches: list[Batch], epoch: int, position: Position, stop: StopRequest) -> int:
+        """One step of the optimiser; a loss or gradient that is not finite is counted and not applied.
+
+        Gives the number of the signal by which any of the processes was asked to stop, or 0.
+        """
         standing = self.session.standing
         step = standing.step + 1
-        tokens = sum(batch.tokens for batch in batches)
-        loss, likelihood = self._gradients(batches, step, tokens)
-        norm = float(
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm or math.inf, foreach=True)
-        )
+        loss, likelihood, tokens, asked = self._gradients(batches, step, stop)
+        norm = self._scale_and_clip(1 / tokens)
         if math.isfinite(loss) and math.isfinite(norm):
             rate = learning_rate(step, self.settings, self.config.model.width)
             set_learning_rate(self.session.optimiser, rate)
@@ -122,19 +136,41 @@ class Trainer:
             self._bad_step(batches, step, loss, norm)
         standing.step, standing.epoch, standing.position = step, epoch, position
         standing.tokens += tokens
+        return asked
 
-    def _gradients(self, batches: list[Batch], step: int, tokens: int) -> tuple[float, float]:
-        """Leave the gradients of a step's mean loss in the model; give that loss and the mean -log-likelihood."""
+    def _gradients(self, batches: list[Batch], step: int, stop: StopRequest) -> tuple[float, float, int, int]:
+        """Leave the gradients of a step's summed loss in the model; agree on mean losses, tokens and a request to stop.
+
+        The n-th batch of a step draws the same dropout whether one process takes all batches in turn or several
+        processes take one each.
+        """
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
         smoothed = likelihood = 0.0
         for number, batch in enumerate(batches):
-            self.model.randomness.begin(step, number)
-            loss = batch_loss(self.model, batch, self.settings.label_smoothing)
-            torch.autograd.backward(loss.smoothed / tokens)
+            self.model.randomness.begin(step, number * self.team.size + self.team.rank)
+            with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
+                loss = self.objective(batch)
+                torch.autograd.backward(loss.smoothed)
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
-        return smoothed / tokens, likelihood / tokens
+        tokens = sum(batch.tokens for batch in batches)
+        sums = self.team.sums([smoothed, likelihood, tokens, bool(stop)])
+        asked = (stop.number or signal.SIGTERM) if sums[3] else 0
+        return sums[0] / sums[2], sums[1] / sums[2], int(sums[2]), asked
+
+    def _scale_and_clip(self, scale: float) -> float:
+        """Turn the summed gradients into those of the mean, clip them, and give their norm before that.
+
+        The engine has averaged over the processes, where a sum was wanted.
+        """
+        scale *= self.team.size
+        gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
+        norm = scale * float(torch.nn.utils.get_total_norm(gradients))
+        if 0 < self.settings.clip_norm < norm:
+            scale *= self.settings.clip_norm / norm
+        torch._foreach_mul_(gradients, scale)
+        return norm
 
     def _bad_step(self, batches: list[Batch], step: int, loss: float, norm: float) -> None:
         standing = self.session.standing
@@ -143,7 +179,8 @@ class Trainer:
         pairs = [int(index) for batch in batches for index in batch.indices]
         named = ", ".join(map(str, pairs[:8])) + (", …" if len(pairs) > 8 else "")
         note(f"step {step}: loss {loss}, gradient norm {norm}: not applied (training pairs {named})")
-        self.log.write(step, "bad", loss=loss, gradient_norm=norm, pairs=pairs, seconds=standing.seconds)
+        if self.team.leads:
+            self.log.write(step, "bad", loss=loss, gradient_norm=norm, pairs=pairs, seconds=standing.seconds)
         if standing.bad_in_a_row >= self.settings.max_bad_steps:
             raise RegardError(
                 f"stopped: {standing.bad_in_a_row} steps in a row had a loss or gradient that is not finite; "
@@ -153,11 +190,20 @@ class Trainer:
     def _report(self, work: Task) -> None:
         work.advance(1, self.meter.status)
         standing = self.session.standing
-        if standing.step % self.settings.log_every == 0 and self.meter.steps:
+        if self.team.leads and standing.step % self.settings.log_every == 0 and self.meter.steps:
             where = dict(epoch=standing.epoch, tokens=standing.tokens, seconds=standing.seconds)
             self.log.write(standing.step, "train", **self.meter.flush(), **where)
 
     def _validate_and_save(self, work: Task) -> None:
+        """Judge, choose and save in the leading process, which tells the others what it found."""
+        before, standing = time.monotonic(), self.session.standing
+        if self.team.leads:
+            self._judge_and_save(work)
+        standing.without_better = int(self.team.told([standing.without_better])[0])
+        self.session.saved()
+        self.meter.leave_out(time.monotonic() - before)
+
+    def _judge_and_save(self, work: Task) -> None:
         standing = self.session.standing
         score = None
         if self.validator is not None:
@@ -170,17 +216,24 @@ class Trainer:
             self.log.write(standing.step, "validation", **validation.metrics(), seconds=standing.seconds)
             work.note(f"step {standing.step:,}: validation {validation.line()}{' (best so far)' if better else ''}")
         self.session.save(score)
-        self.meter.pause()
 
-    def _leave(self, stop: StopRequest) -> None:
-        if self.session.unsaved:
+    def _leave(self, number: int) -> None:
+        if self.team.leads:
             self.session.save(score=None)
         self.log.close()
+        self.team.meet()
         step = self.session.standing.step
-        raise Interrupted(stop.number, f"stopped and saved at step {step:,}; the same command goes on from there")
+        raise Interrupted(number, f"stopped and saved at step {step:,}; the same command goes on from there")
 
     def _finish(self) -> Outcome:
-        """Choose the final weights: the best checkpoint, or the mean of the last ones where that is no worse."""
+        validation, chosen = self._choose() if self.team.leads else (None, "")
+        self.log.close()
+        self.team.meet()
+        standing = self.session.standing
+        return Outcome(standing.step, standing.epoch, standing.tokens, standing.seconds, validation, chosen)
+
+    def _choose(self) -> tuple[Validation | None, str]:
+        """Put the final weights in place: the best checkpoint, or the mean of the last ones where that is no worse."""
         chosen, weights = self.session.best_weights()
         validation = self._judge(weights)
         if self.settings.average_last > 1:
@@ -189,9 +242,7 @@ class Trainer:
             if of_mean is None or validation is None or self._score(of_mean) <= self._score(validation):
                 chosen, weights, validation = f"the mean of the last {count} checkpoints", mean, of_mean
         save_weights(self.run, weights)
-        self.log.close()
-        standing = self.session.standing
-        return Outcome(standing.step, standing.epoch, standing.tokens, standing.seconds, validation, chosen)
+        return validation, chosen
 
     def _judge(self, weights: dict[str, Tensor]) -> Validation | None:
         return self.validator.judge(self.model, weights) if self.validator is not None else None

@@ -44,6 +44,6 @@ class Meter:
         self._clear()
         return metrics
 
-    def pause(self) -> None:
-        """Forget the time since the last report, which a validation or a save has taken."""
-        self._clear()
+    def leave_out(self, seconds: float) -> None:
+        """Do not count time that a validation or a save has taken."""
+        self._since += seconds

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from regard.data.batches import Batch
@@ -37,6 +37,17 @@ class Loss:
     negative_log_likelihood: Tensor
     """-Σ log p[y], without smoothing: what perplexity is made of."""
     tokens: int
+
+
+class Objective(nn.Module):
+    """The loss of a batch, as a module: what several processes share."""
+
+    def __init__(self, model: SequenceToSequence, smoothing: float) -> None:
+        super().__init__()
+        self.model, self.smoothing = model, smoothing
+
+    def forward(self, batch: Batch) -> Loss:
+        return batch_loss(self.model, batch, self.smoothing)
 
 
 def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Loss:

@@ -9,10 +9,8 @@ from torch import Tensor
 from regard.config import Config
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import load_weights, model_weights
-from regard.progress import note
 from regard.train.averaging import MovingAverage, mean_of
 from regard.train.checkpoint import Checkpoint, CheckpointStore
-from regard.train.log import MetricsLog
 from regard.train.optimiser import build_optimiser, optimiser_state, restore_optimiser
 from regard.train.standing import Standing
 
@@ -44,6 +42,9 @@ class Session:
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.state().items()}
         self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
+
+    def saved(self) -> None:
+        """Note that this step is in a checkpoint."""
         self._saved_step = self.standing.step
 
     @property
@@ -51,14 +52,12 @@ class Session:
         """Whether there were steps since the last checkpoint."""
         return self.standing.step > 0 and self._saved_step != self.standing.step
 
-    def resume(self, log: MetricsLog) -> Standing:
+    def resume(self) -> Checkpoint | None:
         """Go back to the newest good checkpoint, if there is one."""
         checkpoint = self.store.latest()
-        log.resume(checkpoint.step if checkpoint is not None else 0)
         if checkpoint is not None:
             self._restore(checkpoint)
-            note(f"going on from step {checkpoint.step:,} ({checkpoint.path})")
-        return self.standing
+        return checkpoint
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         tensors = checkpoint.tensors()

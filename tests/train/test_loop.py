@@ -16,7 +16,7 @@ from regard.recipe import parse_config
 from regard.train import loop
 from regard.train.signals import Interrupted
 
-WORDS = "red green blue one two three cat dog bird house tree river sees has likes".split()
+WORDS = ("red", "green", "blue", "one", "two", "three", "cat", "dog", "bird", "house", "tree", "sees", "has", "likes")
 
 
 @pytest.fixture(autouse=True)
@@ -84,14 +84,14 @@ def log_of(run: Path, kind: str):
     return [line for line in lines if line["kind"] == kind]
 
 
-def stop_after(monkeypatch, step: int, action):
-    """Do something in the middle of training, right after a step."""
+def interfere_at(monkeypatch, step: int, action):
+    """Do something in the middle of training, at the beginning of a step."""
     original = loop.Trainer._step
 
     def interfering(self, *arguments):
-        original(self, *arguments)
-        if self.session.standing.step == step:
+        if self.session.standing.step + 1 == step:
             action()
+        return original(self, *arguments)
 
     monkeypatch.setattr(loop.Trainer, "_step", interfering)
 
@@ -115,7 +115,7 @@ def kill():
 @pytest.mark.parametrize("step", [4, 10, 17, 29])
 def test_a_killed_run_resumes_to_the_bit(corpus, whole, tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:
-        stop_after(patch, step, kill)
+        interfere_at(patch, step, kill)
         with pytest.raises(Killed):
             train_run(recipe(corpus), tmp_path / "killed")
     train_run(recipe(corpus), tmp_path / "killed")
@@ -136,7 +136,7 @@ def assert_equal_runs(one: Path, other: Path):
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_saves_and_leaves_and_the_run_goes_on(corpus, whole, tmp_path, monkeypatch, number, code):
     with monkeypatch.context() as patch:
-        stop_after(patch, 13, lambda: os.kill(os.getpid(), number))
+        interfere_at(patch, 13, lambda: os.kill(os.getpid(), number))
         with pytest.raises(Interrupted, match="saved at step 13") as raised:
             train_run(recipe(corpus), tmp_path / "stopped")
     assert raised.value.exit_code == code
@@ -168,8 +168,8 @@ def poison_steps(monkeypatch, steps):
     """Make the loss of some steps infinite."""
     original = loop.Trainer._gradients
 
-    def poisoned(self, batches, step, tokens):
-        losses = original(self, batches, step, tokens)
+    def poisoned(self, batches, step, stop):
+        losses = original(self, batches, step, stop)
         if step in steps:
             for parameter in self.model.parameters():
                 parameter.grad.fill_(float("nan"))

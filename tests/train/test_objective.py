@@ -48,7 +48,7 @@ def test_equals_torch_without_gradient():
 
 
 def test_is_exact_where_a_probability_vanishes():
-    features, weight, bias, targets, parameters = (part for part in leaves(scale=100.0))
+    features, weight, bias, targets, _ = leaves(scale=100.0)
     features, weight, bias = (tensor.detach().float().requires_grad_() for tensor in (features, weight, bias))
     loss, _ = smoothed_cross_entropy(features, weight, bias, targets, 0.1)
     probabilities = F.linear(features, weight, bias).softmax(-1).gather(1, targets[:, None])

@@ -29,13 +29,26 @@
   function shareBar(share) {
     const fill = element("span", { class: `fill ${share.tone}` });
     fill.style.width = `${100 * share.weight}%`;
-    const tick = element("span", { class: "tick", title: `mean of all heads: ${percent(share.mean)}` });
+    const tick = element("span", { class: "tick", title: `mean of all: ${percent(share.mean)}` });
     tick.style.left = `${100 * share.mean}%`;
     return element("div", { class: "bar" },
       element("span", { class: `of ${share.tone}` }, share.word),
       element("span", { class: "track", "aria-hidden": "true" }, fill, tick),
       element("span", { class: "value" }, percent(share.weight),
-        element("span", { class: "unseen" }, `; mean of all heads ${percent(share.mean)}`)));
+        element("span", { class: "unseen" }, `; mean of all ${percent(share.mean)}`)));
+  }
+
+  /** Words that look at one another, from left to right: the thicker the arrow, the more. */
+  function chain(links) {
+    const node = element("p", { class: "chain" });
+    links.forEach((link) => {
+      node.append(element("span", { class: `chip ${link.tone}` }, link.word));
+      if (link.weight === null) return;
+      const line = element("span", { class: `shaft ${link.tone}`, "aria-hidden": "true" });
+      line.style.setProperty("--weight", link.weight);
+      node.append(element("span", { class: "arrow" }, element("span", { class: "unseen" }, " looks at "), percent(link.weight), line));
+    });
+    return node;
   }
 
   function card(view) {
@@ -43,6 +56,7 @@
       sentence(view.source_text, view.maps.source, view.source_tones, { class: "said", lang: page.languages.source }),
       sentence(view.target_text, view.maps.target, view.target_tones, { class: "heard", lang: page.languages.target }),
     ];
+    if (view.chain.length) children.push(chain(view.chain));
     if (view.shares.length) children.push(element("div", { class: "bars" }, ...view.shares.map(shareBar)));
     return element("article", { class: "card", "aria-label": view.label }, ...children);
   }

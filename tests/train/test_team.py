@@ -1,0 +1,136 @@
+"""Two processes under torchrun train as one process with twice the batches does, and resume as it does."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from regard.recipe import format_config, parse_config
+
+pytestmark = pytest.mark.slow
+STEPS = 50
+
+
+@pytest.fixture(scope="module")
+def recipe(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    generator = torch.Generator().manual_seed(0)
+    lines = [
+        " ".join(str(int(word)) for word in torch.randint(100, (2 + number % 6,), generator=generator))
+        for number in range(600)
+    ]
+    for name, part in (("train", lines[:560]), ("valid", lines[560:])):
+        (folder / f"{name}.en").write_text("".join(line + "\n" for line in part))
+        (folder / f"{name}.xx").write_text("".join(line[::-1] + "\n" for line in part))
+
+    def files(name):
+        return [{"source": str(folder / f"{name}.en"), "target": str(folder / f"{name}.xx")}]
+
+    config = parse_config(
+        {
+            "data": {"target_language": "xx", "train": files("train"), "validation": files("valid")},
+            "tokenizer": {"vocabulary_size": 300},
+            "model": {"width": 16, "feed_forward": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
+            "train": {
+                "max_steps": STEPS,
+                "batch_tokens": 250,
+                "warmup_steps": 10,
+                "validate_every": 20,
+                "validation_sentences": 0,
+                "log_every": 1,
+                "threads": 1,
+                "ema": 0.9,
+            },
+        }
+    )
+    (folder / "recipe.toml").write_text(format_config(config))
+    return folder / "recipe.toml"
+
+
+def command(recipe: Path, run: Path, processes: int, *overrides: str) -> list[str]:
+    start = [sys.executable]
+    if processes > 1:
+        start += [
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            str(processes),
+            "--max-restarts",
+            "2",
+        ]
+        start += ["-m", "--", "regard"]
+    else:
+        start += ["-m", "regard"]
+    return [*start, "train", str(recipe), "--run", str(run), *overrides]
+
+
+def train(
+    recipe: Path, run: Path, processes: int, *overrides: str, meanwhile: Callable[[int], None] | None = None
+) -> list[float]:
+    """The loss of every step of a run; `meanwhile` is called with the process that was started."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    arguments = command(recipe, run, processes, *overrides)
+    with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        if meanwhile is not None:
+            meanwhile(process.pid)
+        _, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors.decode()
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [line["loss"] for line in lines if line["kind"] == "train"]
+
+
+@pytest.fixture(scope="module")
+def pair(recipe, tmp_path_factory):
+    """A run of two processes that was left alone, and its losses."""
+    run = tmp_path_factory.mktemp("runs") / "two"
+    return run, train(recipe, run, 2)
+
+
+def test_two_processes_equal_one_with_the_same_total_batch(recipe, pair, tmp_path):
+    run, losses = pair
+    alone = train(recipe, tmp_path / "one", 1, "train.accumulate=2")
+    assert len(losses) == len(alone) == STEPS
+    assert losses == pytest.approx(alone, abs=1e-4)
+    expected, got = load_file(tmp_path / "one/model.safetensors"), load_file(run / "model.safetensors")
+    for name in expected:
+        torch.testing.assert_close(got[name], expected[name], atol=1e-3, rtol=0)
+
+
+def test_validation_and_checkpoints_happen_once(pair):
+    run, _ = pair
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if line["kind"] == "validation"] == [20, 40, 50]
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["step-00000040", "step-00000050"]
+
+
+def kill_a_worker_at(run: Path, step: int) -> Callable[[int], None]:
+    """Kill one of the processes that torchrun started, once the run has logged a step."""
+
+    def kill(starter: int) -> None:
+        deadline = time.monotonic() + 120
+        log = run / "log.jsonl"
+        while not log.exists() or f'"step": {step},' not in log.read_text():
+            assert time.monotonic() < deadline, "the run did not get that far"
+            time.sleep(0.01)
+        workers = Path(f"/proc/{starter}/task/{starter}/children").read_text().split()
+        os.kill(int(workers[-1]), signal.SIGKILL)
+
+    return kill
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
+def test_a_run_goes_on_when_one_process_was_killed(recipe, pair, tmp_path):
+    run, _ = pair
+    killed = tmp_path / "killed"
+    train(recipe, killed, 2, meanwhile=kill_a_worker_at(killed, 23))
+    expected, got = load_file(run / "model.safetensors"), load_file(killed / "model.safetensors")
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
