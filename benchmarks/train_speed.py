@@ -10,22 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
+import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from train_systems.following import environment
+from train_systems.machine import busy, cores, machine
 from train_systems.measuring import Measurement
 from train_systems.peers import SYSTEMS, why_not
 from train_systems.results import ShapeResult, SystemResult
-from train_systems.settings import BATCH_TOKENS, DROPOUT, SHAPES, SOURCE, TARGET, Shape
+from train_systems.settings import BATCH_TOKENS, SHAPES, SOURCE, TARGET, Shape
 
 from regard import progress
 from regard.errors import RegardError
@@ -35,10 +34,9 @@ FOLDER = Path(__file__).parent
 SHORTEST_CALIBRATION = 5.0
 LONGEST_START = 600.0
 """Seconds that a system may take to begin, and for a last step that began inside the window."""
-BUSY_LOAD = 0.3
 
 
-class MeasurementFailed(RuntimeError):
+class MeasurementError(RuntimeError):
     """A system ended without a result; the message holds its last lines."""
 
 
@@ -48,13 +46,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         check_destination(options.json)
         data = corpus_folder(options.data)
-        _warn_of_load()
+        if load := busy():
+            progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): do not trust its figures")
         with tempfile.TemporaryDirectory(prefix="train_speed.") as work:
             _prepare(data, Path(work))
             results = Comparison(options, Path(work)).run()
-    except (RegardError, MeasurementFailed) as error:
+    except (RegardError, MeasurementError) as error:
         print(f"train_speed: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     return 0 if all("regard" not in result.unavailable for result in results.values()) else 1
 
 
@@ -126,11 +127,13 @@ class Comparison:
         return self.results
 
     def to_json(self) -> dict[str, Any]:
-        return {**{name: result.to_json() for name, result in self.results.items()}, "machine": self.machine}
+        measured = {name: result.to_json() for name, result in self.results.items() if not result.empty}
+        return {**measured, "machine": self.machine}
 
     def _total(self) -> int:
         tries = 0 if self.options.threads is not None else sum(len(thread_choices(name)) for name in self.systems)
-        return len(self.results) * (tries + self.options.rounds * len(self.systems))
+        rounds: int = self.options.rounds
+        return len(self.results) * (tries + rounds * len(self.systems))
 
     def _measure_shape(self, shape: Shape, result: ShapeResult) -> None:
         for name in self.systems:
@@ -165,15 +168,13 @@ class Comparison:
         if found is not None:
             result.systems[name].rounds.append(Measurement(**found))
 
-    def _try(
-        self, name: str, shape: Shape, threads: int, seconds: float, result: ShapeResult
-    ) -> dict[str, Any] | None:
+    def _try(self, name: str, shape: Shape, threads: int, seconds: float, result: ShapeResult) -> dict[str, Any] | None:
         """Measure once; a system that fails is left out from then on, with a word why."""
         found = None
         if name not in result.unavailable:
             try:
                 found = measure_in_child(name, shape, threads, seconds, self.work)
-            except MeasurementFailed as failure:
+            except MeasurementError as failure:
                 result.unavailable[name] = str(failure)
                 progress.note(f"{name}: {failure}")
         self.work_done.advance(1, f"{shape.name}, {name}")
@@ -194,7 +195,7 @@ def _prepare(data: Path, work: Path) -> None:
 
 
 def _child(module_and_arguments: list[str], threads: int, timeout: float) -> str:
-    """Run a module of this folder; its standard output. subprocess kills a child that takes too long."""
+    """Run a module of this folder in a process of its own; give its standard output."""
     process = subprocess.Popen(
         [sys.executable, "-m", *module_and_arguments],
         cwd=FOLDER,
@@ -208,13 +209,13 @@ def _child(module_and_arguments: list[str], threads: int, timeout: float) -> str
     except subprocess.TimeoutExpired:
         process.terminate()  # it stops what it has started
         process.communicate()
-        raise MeasurementFailed(f"not done after {timeout:.0f} seconds") from None
+        raise MeasurementError(f"not done after {timeout:.0f} seconds") from None
     except BaseException:
         process.terminate()
         process.wait()
         raise
     if process.returncode != 0 or not output.strip():
-        raise MeasurementFailed("failed:\n" + "\n".join(errors.strip().splitlines()[-8:]))
+        raise MeasurementError("failed:\n" + "\n".join(errors.strip().splitlines()[-8:]))
     return output
 
 
@@ -226,49 +227,12 @@ def thread_choices(system: str) -> list[int]:
     return [0, *choices] if system == "regard" else choices
 
 
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def title(shape: Shape) -> str:
     layers = f"{shape.encoder_layers}+{shape.decoder_layers} layers"
     sizes = f"{shape.width}/{shape.feed_forward}, {shape.heads} heads"
-    return (
-        f"{shape.name}: {layers}, {sizes}; Multi30k {SOURCE}-{TARGET}, {BATCH_TOKENS:,}-token batches, "
-        f"fp32, dropout {DROPOUT}"
-    )
-
-
-def machine() -> dict[str, Any]:
-    """Where and when the figures were taken."""
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else None
-    return {
-        "cpu": _cpu_model(),
-        "cores": cores(),
-        "system": platform.platform(),
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "transformers": version("transformers") if why_not("marian") is None else None,
-        "load_before": load,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor())
-
-
-def _warn_of_load() -> None:
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-    if load > BUSY_LOAD * cores():
-        progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): the figures will not be worth much")
+    return f"{shape.name} ({layers}, {sizes}), Multi30k {SOURCE}-{TARGET}, batches of {BATCH_TOKENS:,} tokens"
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: nothing that was started may live on
     sys.exit(main())

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -20,7 +20,7 @@ GRACE_SECONDS = 20.0
 SAMPLE_SECONDS = 0.5
 
 
-class CommandFailed(RuntimeError):
+class CommandError(RuntimeError):
     """The command ended before it had trained for long enough; the message holds its last lines."""
 
 
@@ -36,7 +36,7 @@ class Command:
         self._watcher.start()
 
     def lines(self) -> Iterator[str]:
-        """What it prints, as it comes; CommandFailed when it ends."""
+        """What it prints, as it comes; CommandError when it ends."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._tail.append(line)
@@ -44,7 +44,7 @@ class Command:
         self._fail()
 
     def polls(self, seconds: float) -> Iterator[None]:
-        """Once every so often, while it runs; for a command whose log is a file. CommandFailed when it ends."""
+        """Once every so often, while it runs; for a command whose log is a file. CommandError when it ends."""
         threading.Thread(target=lambda: deque(self.lines_until_end(), maxlen=0), daemon=True).start()
         while self.process.poll() is None:
             yield
@@ -55,12 +55,12 @@ class Command:
         """What it prints, to be thrown away: a full pipe would stop it."""
         try:
             yield from self.lines()
-        except CommandFailed:
+        except CommandError:
             return
 
     def _fail(self) -> None:
         code = self.process.wait()
-        raise CommandFailed(f"ended with code {code} before it was measured:\n{''.join(self._tail).rstrip()}")
+        raise CommandError(f"ended with code {code} before it was measured:\n{''.join(self._tail).rstrip()}")
 
     def _watch(self) -> None:
         """Keep the highest sum of memory peaks over the processes that live at one time."""
@@ -85,14 +85,22 @@ class Command:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-        for member in members - {self.process.pid}:
-            if process_peak_mb(member) is not None:
+        self._end_orphans(members - {self.process.pid})
+
+    def _end_orphans(self, members: set[int]) -> None:
+        """Kill what the command has left behind, and see it gone: it would disturb the next measurement."""
+        patience = time.monotonic() + GRACE_SECONDS
+        while alive := [member for member in members if process_peak_mb(member) is not None]:
+            for member in alive:
                 with suppress(ProcessLookupError):
                     os.kill(member, signal.SIGKILL)
+            if time.monotonic() > patience:
+                raise RuntimeError(f"processes that cannot be ended: {alive}")
+            time.sleep(0.02)
 
 
 @contextmanager
-def running(command: list[str | Path], folder: Path, threads: int) -> Iterator[Command]:
+def running(command: Sequence[object], folder: Path, threads: int) -> Iterator[Command]:
     """Start a command in a folder, and stop it at the end."""
     process = subprocess.Popen(
         [str(part) for part in command],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from torch import Tensor
+from transformers import MarianConfig, MarianMTModel
+
 from train_systems.measuring import read_facts, read_task, report
 from train_systems.settings import DROPOUT, MAX_TOKENS, PAD, Shape
 from train_systems.torch_loop import seed, train
-from transformers import MarianConfig, MarianMTModel
 
 
 def build(shape: Shape, vocabulary: int) -> MarianMTModel:
@@ -38,8 +39,8 @@ def build(shape: Shape, vocabulary: int) -> MarianMTModel:
         decoder_start_token_id=1,
         eos_token_id=2,
         forced_eos_token_id=None,
-        attn_implementation="sdpa",
     )
+    config._attn_implementation = "sdpa"
     return MarianMTModel(config)
 
 

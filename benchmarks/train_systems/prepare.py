@@ -19,8 +19,6 @@ from pathlib import Path
 
 from safetensors.torch import save_file
 from torch import Tensor
-from train_systems import settings
-from train_systems.settings import SHAPES, SOURCE, TARGET, Shape
 
 from regard.config import Config
 from regard.data.batches import TrainingBatches
@@ -30,6 +28,8 @@ from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.data.vocabulary import SPECIAL_TOKENS
 from regard.models import build_model
 from regard.recipe import format_config, parse_config
+from train_systems import settings
+from train_systems.settings import SHAPES, SOURCE, TARGET, Shape
 
 NEVER = 10**6
 """More steps than any measurement takes."""

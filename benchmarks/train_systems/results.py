@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 from rich.table import Table
+
 from train_systems.measuring import Measurement
 
 
@@ -54,6 +55,11 @@ class ShapeResult:
     """Why a system that was asked for is not there."""
 
     @property
+    def empty(self) -> bool:
+        """Whether nothing has been measured yet."""
+        return not self._measured() and not self.gflops
+
+    @property
     def ratio(self) -> dict[str, float]:
         """regard's median over that of each other system: above 1, regard is faster."""
         regard = self.systems.get("regard")
@@ -86,17 +92,17 @@ class ShapeResult:
         """For people: one row a system, and under them what the machine would allow."""
         table = Table(title=title, caption=self._caption(), title_justify="left", caption_justify="left")
         table.add_column("system")
-        for heading in ("threads", "target tokens/s", "lowest - highest", "peak memory MB", "regard is"):
-            table.add_column(heading, justify="right")
+        for heading in ("threads", "target tok/s", "lowest - highest", "peak MB", "regard / it"):
+            table.add_column(heading, justify="right", no_wrap=True)
         for name, system in self._measured():
             speeds = system.tokens_per_second
             table.add_row(
                 name,
-                str(system.threads or "own choice"),
+                str(system.threads or "own"),
                 f"{system.median:,.0f}",
                 f"{min(speeds):,.0f} - {max(speeds):,.0f}",
                 f"{max(system.peak_memory_mb):,.0f}",
-                f"{self.ratio[name]:.2f} times as fast" if name in self.ratio else "",
+                f"{self.ratio[name]:.2f}" if name in self.ratio else "",
             )
         for name in self.unavailable:
             table.add_row(name, "", "not measured", "", "", "")

@@ -1,4 +1,4 @@
-"""What every system is told alike: the shapes, the batch, the optimiser. Imports nothing, so that it costs no memory."""
+"""What every system is told alike: shapes, batches, optimiser. It imports nothing, and so costs no memory."""
 
 from __future__ import annotations
 

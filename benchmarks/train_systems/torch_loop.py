@@ -11,6 +11,7 @@ import torch
 from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn import functional as F
+
 from train_systems.measuring import Measurement, Task, Window, own_peak_memory_mb
 from train_systems.settings import BETAS, EPSILON, LABEL_SMOOTHING, LEARNING_RATE, PAD, SEED, rate_factor
 
@@ -35,7 +36,7 @@ def train(task: Task, model: nn.Module, logits: Logits) -> Measurement:
             ignore_index=PAD,
             label_smoothing=LABEL_SMOOTHING,
         )
-        loss.backward()
+        torch.autograd.backward(loss)
         optimiser.step()
         schedule.step()
         tokens += int((target_output != PAD).sum())

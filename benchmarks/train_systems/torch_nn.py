@@ -7,6 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
 from train_systems.measuring import read_facts, read_task, report
 from train_systems.settings import DROPOUT, MAX_TOKENS, PAD, Shape
 from train_systems.torch_loop import seed, train

@@ -14,7 +14,7 @@ def finding(cases: Sequence[Case], trail: Trail, tones: Mapping[str, Tone]) -> l
     pronoun = cases[0][1].pronoun
     means = _means(cases, trail, tones)
     if any(step.via.casefold() != pronoun.casefold() for step in trail.steps):
-        means += _pronoun_itself(pronoun, cases, clearest_head(cases))
+        means += _pronoun_itself(pronoun, clearest_head(cases))
     way = [*_reading(cases, trail, tones), Text(" "), *_writing(cases, trail, tones)]
     return [_written(cases, tones), way, means]
 
@@ -97,13 +97,16 @@ def _writing(cases: Sequence[Case], trail: Trail, tones: Mapping[str, Tone]) -> 
     return _listed(f"While writing (decoder {name(trail.cross)}), ", parts)
 
 
-def _pronoun_itself(pronoun: str, cases: Sequence[Case], choice: HeadChoice) -> list[Text]:
+def _pronoun_itself(pronoun: str, choice: HeadChoice) -> list[Text]:
     """What the pronoun of the source does, where the trail does not lead through it."""
-    parts = [
-        [Text(f"{percent(share.noun)} to “{reference.noun}” against {percent(share.other)} to “{reference.other}”")]
-        for (_, reference), share in zip(cases, choice.shares, strict=True)
+    worst = min(choice.shares, key=lambda share: share.margin)
+    return [
+        Text(
+            f" “{pronoun}” itself tells the nouns apart less: in the encoder's head where it does so best "
+            f"({name(choice.head)}), its worse sentence gives {percent(worst.noun)} to the right noun against "
+            f"{percent(worst.other)} to the other."
+        )
     ]
-    return [Text(" "), *_listed(f"“{pronoun}” itself, in its best head ({name(choice.head)}), gives ", parts)]
 
 
 def _means(cases: Sequence[Case], trail: Trail, tones: Mapping[str, Tone]) -> list[Text]:

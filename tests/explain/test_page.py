@@ -8,33 +8,25 @@ from attention_examples import maps_of
 
 from regard.errors import RegardError
 from regard.explain.page import AttentionPage, Section, SentenceView, Text, render_page, write_page
-from regard.explain.pronoun_page import PronounExample, plain_text, pronoun_page
-from regard.explain.reference import Reference, clearest_head
+from regard.explain.pronoun_page import PronounExample, Story, pronoun_page
+from regard.explain.pronoun_words import plain_text
+from regard.explain.reference import Reference, clearest_trail
 
-TIRED = "the animal left the street because it was tired . </s>"
-WIDE = "the animal left the street because it was wide . </s>"
+START = "the animal left that street because it was"
+TIRED, WIDE = f"{START} tired . </s>", f"{START} wide . </s>"
 NASTY = "</script><script>alert(1)</script><!-- ]]> {{data}} & \u2028\u2029 \ud800 '\""
 
 
 def pronoun_example(shares=(0.8, 0.7)):
-    cases = [
-        PronounExample(
-            "the animal left the street because it was tired.",
-            "qu'il",
-            maps_of(TIRED, "qu' il </s>", [(1, 0, "it", "animal", shares[0])]),
-            Reference("it", "animal", "street"),
-            "il",
-        ),
-        PronounExample(
-            "the animal left the street because it was wide.",
-            "qu'elle",
-            maps_of(WIDE, "qu' elle </s>", [(1, 0, "it", "street", shares[1])]),
-            Reference("it", "street", "animal"),
-            "elle",
-        ),
+    """Layer 2, head 1 of the encoder and layer 1, head 2 of the decoder lead from the pronoun to its noun."""
+    tired = maps_of(TIRED, "qu' il </s>", [(1, 0, "tired", "animal", shares[0])], [(0, 1, "il", "tired", 0.9)])
+    wide = maps_of(WIDE, "qu' elle </s>", [(1, 0, "wide", "street", shares[1])], [(0, 1, "elle", "wide", 0.8)])
+    examples = [
+        PronounExample(f"{START} tired.", "qu'il", tired, Reference("it", "il", "animal", "street")),
+        PronounExample(f"{START} wide.", "qu'elle", wide, Reference("it", "elle", "street", "animal")),
     ]
-    choice = clearest_head([(case.maps, case.reference) for case in cases])
-    return pronoun_page(cases, choice, ("en", "fr"), lead="A lead.", facts=[("BLEU", "99")], foot="A foot.")
+    trail = clearest_trail([example.case for example in examples])
+    return pronoun_page(examples, trail, ("en", "fr"), Story("A lead.", [("BLEU", "99")], "A trial.", "A foot."))
 
 
 def nasty_page():
@@ -79,31 +71,35 @@ def test_a_title_is_escaped():
     assert "<title>&lt;/script&gt;" in render_page(nasty_page())
 
 
-def test_the_page_opens_on_the_clearest_head_and_the_pronoun():
+def test_the_page_opens_on_the_trail_and_the_words_that_lead():
     data = data_of(render_page(pronoun_example()))
-    assert data["sections"][0]["choice"] == {"layer": 1, "head": 0}
-    assert [view["focus"] for view in data["views"]] == [6, 6]
-    assert data["views"][0]["source_tones"] == {"1": "a", "4": "b", "6": "a"}
-    assert data["views"][1]["source_tones"] == {"1": "a", "4": "b", "6": "b"}
+    assert [section["choice"] for section in data["sections"]] == [{"layer": 1, "head": 0}, {"layer": 0, "head": 1}]
+    assert [view["focus"] for view in data["views"]] == [8, 8]
+    assert data["views"][0]["source_tones"] == {"1": "a", "4": "b", "6": "a", "8": "a"}
+    assert data["views"][1]["source_tones"] == {"1": "a", "4": "b", "6": "b", "8": "b"}
     assert data["views"][1]["target_tones"] == {"1": "b"}
     assert data["views"][0]["label"] == "… it was tired"
+    assert [link["word"] for link in data["views"][1]["chain"]] == ["elle", "wide", "street"]
 
 
 def test_the_finding_says_what_was_seen_and_the_mean_beside_it():
     page = pronoun_example()
-    written, head, mean = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding)
-    assert written == "For “it” the model wrote “il” for “animal”, and “elle” for “street”."
-    assert head == (
-        "In layer 2, head 1, “it” gives 80 % of its attention to “animal” when the reason is “tired”, "
-        "and 70 % of its attention to “street” when the reason is “wide”."
+    written, way, mean = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding)
+    assert written == "“it” becomes “il” when the reason is “tired”, and “elle” when the reason is “wide”."
+    assert way == (
+        "While reading (encoder layer 2, head 1), “tired” gives 80 % of its attention to “animal”, "
+        "and “wide” gives 70 % of its attention to “street”. While writing (decoder layer 1, head 2), "
+        "“il” gives 90 % to “tired”, and “elle” gives 80 % to “wide”."
     )
-    assert mean.startswith("On average over all 4 heads, it gives 27 % to “animal” against 7 % to “street” when")
+    assert mean.startswith("On average over all 16 pairs of heads, what arrives is 14 % at “animal” against 9 %")
+    assert "“it” itself tells the nouns apart less" in mean
     assert any("not proof" in note.title for note in page.notes)
+    assert any(note.text.endswith("A trial.") for note in page.notes)
 
 
 def test_a_head_that_shows_nothing_is_not_praised():
     page = pronoun_example(shares=(0.05, 0.05))
-    assert plain_text(page.finding[1]).startswith("No head prefers the right noun in every sentence. In the nearest, ")
+    assert plain_text(page.finding[1]).startswith("No heads lead to the right noun in every sentence.")
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path):

@@ -70,10 +70,12 @@
   }
 
   function finding() {
+    const [first, ...more] = page.finding.map((parts) => toned(parts));
     return element("section", { class: "finding", "aria-label": "What was found" },
-      ...page.finding.map((parts, index) => element("p", { class: index && index === page.finding.length - 1 ? "found lesser" : "found" }, ...toned(parts))),
+      element("p", { class: "found" }, ...(first || [])),
       element("div", { class: "cards" }, ...page.views.map(card)),
-      page.shares_note ? element("p", { class: "small" }, page.shares_note) : "");
+      page.shares_note ? element("p", { class: "small" }, page.shares_note) : "",
+      ...more.map((parts) => element("p", { class: "more" }, ...parts)));
   }
 
   /** One head in small: the map of each sentence and, under it, the bar of the cell that matters. */
