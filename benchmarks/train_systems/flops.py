@@ -30,8 +30,8 @@ def products(shape: Shape, vocabulary: int, source_tokens: int, target_tokens: i
     """The products with weights in one forward pass over so many real tokens.
 
     Queries, keys and values of a self-attention are one product, and so are keys and values of a cross-attention. The
-    products inside attention (queries by keys, weights by values) are not counted: they are 3 % of the work here, and
-    leaving them out makes the share that is reached look smaller, not larger.
+    products inside attention (queries by keys, weights by values) are not counted: they are some 2 % of the work
+    here, and leaving them out makes the share that is reached look smaller, not larger.
     """
     width, inner = shape.width, shape.feed_forward
     encoder, decoder = shape.encoder_layers, shape.decoder_layers
