@@ -28,7 +28,8 @@ from regard.recipe import format_config, load_config
 from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
-from regard.train.team import Team, team_of
+from regard.train.processes import joined_team, leading_team, processes_for
+from regard.train.team import Team, team_of_torchrun
 from regard.train.validation import Bleu, Validator
 
 SAME_RUN = ("seed", "data", "tokenizer", "model")
@@ -81,18 +82,30 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
     device = _device(config)
-    with team_of(device) as team:
-        torch.set_num_threads(config.train.threads or _cores_for_each_process())
+    with team_of_torchrun(device) as team:
         if team.leads:
             _open_run(config, run, must_resume)
             _learn_tokenizers(config, run)
-        else:
-            progress.show(False)
         team.meet()
-        return _train(config, run, device, team)
+        count = processes_for(config.train, device)
+        if count == 1 or team.size > 1:
+            return _train(config, run, device, team)
+    PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
+    with leading_team(count, run, device) as team:
+        return _train(config, run, device, team, config.train.accumulate // count)
 
 
-def _train(config: Config, run: Path, device: torch.device, team: Team) -> TrainResult:
+def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
+    """Train as one of several processes on this machine, of which another leads."""
+    device = _device(config)
+    with joined_team(rank, size, port, device) as team:
+        _train(config, run, device, team, config.train.accumulate // size)
+
+
+def _train(config: Config, run: Path, device: torch.device, team: Team, accumulate: int | None = None) -> TrainResult:
+    if not team.leads:
+        progress.show(False)
+    torch.set_num_threads(max(1, (config.train.threads or os.cpu_count() or 1) // _processes_here(team)))
     tokenizers = Tokenizers.load(run)
     prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
     note(f"{len(prepared):,} training pairs{_left_out(prepared)}")
@@ -101,7 +114,8 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     place_pretrained_vectors(model, config.model, tokenizers)
     batches = TrainingBatches(prepared, tokenizers, config, rank=team.rank, world=team.size)
     validator = _validator(config, tokenizers) if team.leads else None
-    outcome = Trainer(model.to(device), batches, validator, config, run, team).train()
+    trainer = Trainer(model.to(device), batches, validator, config, run, team, accumulate)
+    outcome = trainer.train()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
@@ -110,8 +124,8 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     return result
 
 
-def _cores_for_each_process() -> int:
-    return max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+def _processes_here(team: Team) -> int:
+    return int(os.environ.get("LOCAL_WORLD_SIZE", team.size))
 
 
 def _open_run(config: Config, run: Path, must_resume: bool) -> None:

@@ -56,9 +56,11 @@ class Trainer:
         config: Config,
         run: Path,
         team: Team | None = None,
+        accumulate: int | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
+        self.accumulate = accumulate or config.train.accumulate
         self.config, self.settings, self.run = config, config.train, run
         self.session = Session(model, config, run)
         self.objective = self.team.share(Objective(model, config.train.label_smoothing))
@@ -104,7 +106,7 @@ class Trainer:
             epoch, group = standing.epoch, []
             for batch, position in self.batches.epoch(epoch, standing.position):
                 group.append(batch.to(self.model.device))
-                if len(group) == self.settings.accumulate:
+                if len(group) == self.accumulate:
                     yield group, epoch, position
                     if self._last_step():
                         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import torch
@@ -13,6 +14,9 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError
+
+PATIENCE = timedelta(days=1)
+"""How long processes wait for one that validates or saves; one that dies is noticed at once."""
 
 
 class Team:
@@ -51,7 +55,7 @@ class Team:
 
 
 class TorchTeam(Team):
-    """Several processes, started by torchrun: one model, data in turn, gradients added up (DDP)."""
+    """Several processes under torch's distributed engine: one model, data in turn, gradients added up (DDP)."""
 
     def __init__(self, rank: int, size: int, device: torch.device) -> None:
         self.rank, self.size, self.device = rank, size, device
@@ -81,11 +85,19 @@ class TorchTeam(Team):
     def meet(self) -> None:
         distributed.barrier()
 
-    def close(self) -> None:
-        distributed.destroy_process_group()
+
+@contextmanager
+def team_of_torchrun(device: torch.device) -> Iterator[Team]:
+    """The team that torchrun's environment describes, or this process alone."""
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
+        yield Team()
+        return
+    with engine(device, size, **_meeting_place()):
+        yield TorchTeam(distributed.get_rank(), size, device)
 
 
-def _meeting_place(size: int) -> dict[str, Any]:
+def _meeting_place() -> dict[str, Any]:
     """Where the processes find each other's addresses.
 
     torchrun keeps one store through all restarts, and a process that looked into it after one would find the address
@@ -97,25 +109,18 @@ def _meeting_place(size: int) -> dict[str, Any]:
     shared = TCPStore(environment["MASTER_ADDR"], int(environment["MASTER_PORT"]), is_master=False)
     attempt = environment.get("TORCHELASTIC_RESTART_COUNT", "0")
     store = PrefixStore(f"regard/attempt-{attempt}", shared)
-    return {"store": store, "rank": int(environment["RANK"]), "world_size": size}
+    return {"store": store, "rank": int(environment["RANK"])}
 
 
 @contextmanager
-def team_of(device: torch.device) -> Iterator[Team]:
-    """The team that torchrun's environment describes, or this process alone."""
-    size = int(os.environ.get("WORLD_SIZE", "1"))
-    if size == 1:
-        yield Team()
-        return
+def engine(device: torch.device, size: int, **place: Any) -> Iterator[None]:
+    """Start the distributed engine for `size` processes, and stop it after."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     try:
-        distributed.init_process_group(backend, **_meeting_place(size))
+        distributed.init_process_group(backend, world_size=size if place else -1, timeout=PATIENCE, **place)
     except (RuntimeError, ValueError) as error:
-        raise RegardError(
-            f"the {size} processes of this run cannot find each other ({error}); start them with torchrun"
-        ) from None
-    team = TorchTeam(distributed.get_rank(), size, device)
+        raise RegardError(f"the {size} processes of this run cannot find each other: {error}") from None
     try:
-        yield team
+        yield
     finally:
-        team.close()
+        distributed.destroy_process_group()

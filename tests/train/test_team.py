@@ -88,6 +88,14 @@ def train(
     return [line["loss"] for line in lines if line["kind"] == "train"]
 
 
+def wait_for_step(run: Path, step: int) -> None:
+    deadline = time.monotonic() + 120
+    log = run / "log.jsonl"
+    while not log.exists() or f'"step": {step},' not in log.read_text():
+        assert time.monotonic() < deadline, "the run did not get that far"
+        time.sleep(0.01)
+
+
 @pytest.fixture(scope="module")
 def pair(recipe, tmp_path_factory):
     """A run of two processes that was left alone, and its losses."""
@@ -105,6 +113,26 @@ def test_two_processes_equal_one_with_the_same_total_batch(recipe, pair, tmp_pat
         torch.testing.assert_close(got[name], expected[name], atol=1e-3, rtol=0)
 
 
+def test_own_processes_equal_one(recipe, pair, tmp_path):
+    _, losses = pair
+    own = train(recipe, tmp_path / "own", 1, "train.accumulate=2", "train.processes=2")
+    assert own == pytest.approx(losses, abs=1e-6)
+
+
+def test_a_signal_to_the_leader_stops_all_and_the_run_goes_on(recipe, tmp_path):
+    settings = ("train.accumulate=2", "train.processes=2", "train.max_steps=5000")
+    arguments = command(recipe, tmp_path / "own", 1, *settings)
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        wait_for_step(tmp_path / "own", 23)
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 143, errors.decode()
+    assert b"saved at step" in errors
+    train(recipe, tmp_path / "own", 1, "train.accumulate=2", "train.processes=2")
+    lines = [json.loads(line) for line in (tmp_path / "own/log.jsonl").read_text().splitlines()]
+    assert lines[-1]["step"] >= STEPS
+
+
 def test_validation_and_checkpoints_happen_once(pair):
     run, _ = pair
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
@@ -116,11 +144,7 @@ def kill_a_worker_at(run: Path, step: int) -> Callable[[int], None]:
     """Kill one of the processes that torchrun started, once the run has logged a step."""
 
     def kill(starter: int) -> None:
-        deadline = time.monotonic() + 120
-        log = run / "log.jsonl"
-        while not log.exists() or f'"step": {step},' not in log.read_text():
-            assert time.monotonic() < deadline, "the run did not get that far"
-            time.sleep(0.01)
+        wait_for_step(run, step)
         workers = Path(f"/proc/{starter}/task/{starter}/children").read_text().split()
         os.kill(int(workers[-1]), signal.SIGKILL)
 

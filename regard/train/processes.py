@@ -1,0 +1,80 @@
+"""Several processes on one machine that share the batches of each step: on a CPU they overlap better than threads.
+
+The process that was asked to train leads; it starts the others, which run `python -m regard.worker`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+from regard.config import TrainConfig
+from regard.errors import RegardError
+from regard.train.team import Team, TorchTeam, engine
+
+HOST = "127.0.0.1"
+_PR_SET_PDEATHSIG = 1
+
+
+def processes_for(config: TrainConfig, device: torch.device) -> int:
+    """How many processes share a step: what was asked for, or as many as there are cores and divide its batches.
+
+    So their number changes the speed of a run, and nothing else but the order in which gradients are added.
+    """
+    if config.processes:
+        return config.processes
+    if device.type != "cpu" or "WORLD_SIZE" in os.environ:
+        return 1
+    cores = config.threads or os.cpu_count() or 1
+    return max(count for count in range(1, cores + 1) if config.accumulate % count == 0)
+
+
+@contextmanager
+def leading_team(size: int, run: Path, device: torch.device) -> Iterator[Team]:
+    """Start the other processes of a run on this machine, and lead them."""
+    store = TCPStore(HOST, 0, size, is_master=True, wait_for_workers=False)
+    workers = [_start(run, rank, size, store.port) for rank in range(1, size)]
+    try:
+        with engine(device, size, store=store, rank=0):
+            yield TorchTeam(0, size, device)
+        for worker in workers:
+            worker.wait(timeout=60)
+    except RuntimeError as error:
+        lost = [worker.pid for worker in workers if worker.poll() not in (None, 0)]
+        if not lost:
+            raise
+        message = f"process {lost[0]} of this run has died: the same command goes on from the last checkpoint"
+        raise RegardError(message) from error
+    finally:
+        for worker in workers:
+            worker.kill()
+
+
+def _start(run: Path, rank: int, size: int, port: int) -> subprocess.Popen[bytes]:
+    """A worker in a session of its own, so that Ctrl-C reaches the leader alone, which tells it to stop."""
+    arguments = [sys.executable, "-m", "regard.worker", str(run), str(rank), str(size), str(port)]
+    return subprocess.Popen(arguments, start_new_session=True, stdin=subprocess.DEVNULL)
+
+
+@contextmanager
+def joined_team(rank: int, size: int, port: int, device: torch.device) -> Iterator[Team]:
+    """Take part, as a worker, in the team that another process leads."""
+    _end_with_the_leader()
+    store = TCPStore(HOST, port, size, is_master=False)
+    with engine(device, size, store=store, rank=rank):
+        yield TorchTeam(rank, size, device)
+
+
+def _end_with_the_leader() -> None:
+    """Ask the system to end this process when its leader ends, however that happens."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

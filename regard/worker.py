@@ -1,0 +1,21 @@
+"""A further process of a run on this machine: `python -m regard.worker RUN RANK SIZE PORT`; the leader starts it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from regard import console
+
+
+def _work(arguments: list[str]) -> None:
+    from regard.models.folder import CONFIG
+    from regard.pipeline import take_part
+    from regard.recipe import load_config
+
+    run, (rank, size, port) = Path(arguments[0]), map(int, arguments[1:])
+    take_part(load_config(run / CONFIG), run, rank, size, port)
+
+
+if __name__ == "__main__":
+    console.run(_work, sys.argv[1:])
