@@ -28,7 +28,7 @@ from regard.recipe import format_config, load_config
 from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
-from regard.train.processes import joined_team, leading_team, processes_for
+from regard.train.processes import available_cores, joined_team, leading_team, processes_for
 from regard.train.team import Team, team_of_torchrun
 from regard.train.validation import Bleu, Validator
 
@@ -105,7 +105,7 @@ def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> Non
 def _train(config: Config, run: Path, device: torch.device, team: Team, accumulate: int | None = None) -> TrainResult:
     if not team.leads:
         progress.show(False)
-    torch.set_num_threads(max(1, (config.train.threads or os.cpu_count() or 1) // _processes_here(team)))
+    torch.set_num_threads(max(1, (config.train.threads or available_cores()) // _processes_here(team)))
     tokenizers = Tokenizers.load(run)
     prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
     note(f"{len(prepared):,} training pairs{_left_out(prepared)}")

@@ -34,8 +34,13 @@ def processes_for(config: TrainConfig, device: torch.device) -> int:
         return config.processes
     if device.type != "cpu" or "WORLD_SIZE" in os.environ:
         return 1
-    cores = config.threads or os.cpu_count() or 1
+    cores = config.threads or available_cores()
     return max(count for count in range(1, cores + 1) if config.accumulate % count == 0)
+
+
+def available_cores() -> int:
+    """The cores that this process may use, which a container may keep below those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
