@@ -22,9 +22,9 @@ FLOW = (
     ("evaluate", "explain"),
     ("card",),
     ("pipeline",),
-    ("api", "demo"),
+    ("demo",),
     ("commands", "console", "options"),
-    ("cli",),
+    ("cli", "worker"),
     ("__main__",),
 )
 ROW = {part: row for row, parts in enumerate(FLOW) for part in parts}

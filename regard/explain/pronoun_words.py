@@ -73,12 +73,13 @@ def _written(cases: Sequence[Case], tones: Mapping[str, Tone]) -> list[Text]:
 
 
 def _reading(cases: Sequence[Case], trail: Trail, tones: Mapping[str, Tone]) -> list[Text]:
-    parts, giver = [], ""
-    for (_, reference), step in zip(cases, trail.steps, strict=True):
-        share = f"{percent(step.via_to_noun)} of its attention to "
-        gives = share if step.via == giver else f"“{step.via}” gives {share}"
-        parts.append([Text(gives), Text(f"“{reference.noun}”", tones[reference.noun])])
-        giver = step.via
+    parts = []
+    for (maps, reference), step in zip(cases, trail.steps, strict=True):
+        reason = last_word(maps)
+        # Where the reason itself does the looking, it need not be named again.
+        when = "" if step.via == reason else f" when the reason is “{reason}”"
+        gives = f"“{step.via}” gives {percent(step.via_to_noun)} of its attention to "
+        parts.append([Text(gives), Text(f"“{reference.noun}”", tones[reference.noun]), Text(when)])
     opening = f"While reading (encoder {name(trail.encoder)}), "
     if min(step.share.margin for step in trail.steps) <= 0:
         opening = f"No heads lead to the right noun in every sentence. In the nearest (encoder {name(trail.encoder)}), "

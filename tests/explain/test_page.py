@@ -17,16 +17,21 @@ TIRED, WIDE = f"{START} tired . </s>", f"{START} wide . </s>"
 NASTY = "</script><script>alert(1)</script><!-- ]]> {{data}} & \u2028\u2029 \ud800 '\""
 
 
-def pronoun_example(shares=(0.8, 0.7)):
+def pronoun_example(shares=(0.8, 0.7), looking=("tired", "wide")):
     """Layer 2, head 1 of the encoder and layer 1, head 2 of the decoder lead from the pronoun to its noun."""
-    tired = maps_of(TIRED, "qu' il </s>", [(1, 0, "tired", "animal", shares[0])], [(0, 1, "il", "tired", 0.9)])
-    wide = maps_of(WIDE, "qu' elle </s>", [(1, 0, "wide", "street", shares[1])], [(0, 1, "elle", "wide", 0.8)])
+    tired = maps_of(TIRED, "qu' il </s>", [(1, 0, looking[0], "animal", shares[0])], [(0, 1, "il", looking[0], 0.9)])
+    wide = maps_of(WIDE, "qu' elle </s>", [(1, 0, looking[1], "street", shares[1])], [(0, 1, "elle", looking[1], 0.8)])
     examples = [
         PronounExample(f"{START} tired.", "qu'il", tired, Reference("it", "il", "animal", "street")),
         PronounExample(f"{START} wide.", "qu'elle", wide, Reference("it", "elle", "street", "animal")),
     ]
     trail = clearest_trail([example.case for example in examples])
-    return pronoun_page(examples, trail, ("en", "fr"), Story("A lead.", [("BLEU", "99")], "A trial.", "A foot."))
+    return pronoun_page(
+        examples,
+        trail,
+        ("en", "fr"),
+        Story("A lead.", [("BLEU", "99")], "A trial.", f"A foot with a long{'|signature' * 9}."),
+    )
 
 
 def nasty_page():
@@ -95,6 +100,17 @@ def test_the_finding_says_what_was_seen_and_the_mean_beside_it():
     assert "“it” itself tells the nouns apart less" in mean
     assert any("not proof" in note.title for note in page.notes)
     assert any(note.text.endswith("A trial.") for note in page.notes)
+
+
+def test_where_the_pronoun_itself_looks_the_reason_is_named():
+    page = pronoun_example(looking=("it", "it"))
+    way, mean = (plain_text(paragraph).replace("\u00a0", " ") for paragraph in page.finding[1:])
+    assert way == (
+        "While reading (encoder layer 2, head 1), “it” gives 80 % of its attention to “animal” when the reason is "
+        "“tired”, and “it” gives 70 % of its attention to “street” when the reason is “wide”. "
+        "While writing (decoder layer 1, head 2), “il” gives 90 % to “it”, and “elle” gives 80 % to “it”."
+    )
+    assert "itself" not in mean
 
 
 def test_a_head_that_shows_nothing_is_not_praised():
