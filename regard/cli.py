@@ -54,6 +54,7 @@ def demo(
     language: Annotated[
         Literal["fr", "zh"], typer.Option(metavar="CODE", help="Translate English to fr or zh.")
     ] = "fr",
+    seed: Annotated[int, typer.Option(metavar="N", help="Another seed gives another corpus and model.", min=0)] = 1,
     json: Json = None,
 ) -> None:
     """Show the whole path on a built-in corpus, in minutes.
@@ -63,7 +64,7 @@ def demo(
     figures.check_destination(json)
     from regard.demo import run_demo
 
-    figures.publish(run_demo(run, language, overrides=overrides or ()), json)
+    figures.publish(run_demo(run, language, seed, overrides=overrides or ()), json)
 
 
 @data_app.command()
