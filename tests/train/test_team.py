@@ -133,6 +133,18 @@ def test_a_signal_to_the_leader_stops_all_and_the_run_goes_on(recipe, tmp_path):
     assert lines[-1]["step"] >= STEPS
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
+def test_when_a_worker_dies_the_leader_says_so(recipe, tmp_path):
+    run = tmp_path / "own"
+    arguments = command(recipe, run, 1, "train.accumulate=2", "train.processes=2", "train.max_steps=5000")
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        kill_a_worker_at(run, 23)(process.pid)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 2, errors.decode()
+    assert b"has died" in errors
+    assert b"Traceback" not in errors
+
+
 def test_validation_and_checkpoints_happen_once(pair):
     run, _ = pair
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
