@@ -12,9 +12,13 @@ def _work(arguments: list[str]) -> None:
     from regard.models.folder import CONFIG
     from regard.pipeline import take_part
     from regard.recipe import load_config
+    from regard.train.signals import Interrupted
 
     run, (rank, size, port) = Path(arguments[0]), map(int, arguments[1:])
-    take_part(load_config(run / CONFIG), run, rank, size, port)
+    try:
+        take_part(load_config(run / CONFIG), run, rank, size, port)
+    except Interrupted:
+        return  # the leader was asked to stop, and says so for all
 
 
 if __name__ == "__main__":
