@@ -148,7 +148,7 @@ class TrainConfig(Section):
         0,
         ge=0,
         le=512,
-        description="processes that share the batches of a step; 0: one a core, as far as they divide evenly",
+        description="processes that share each batch; 0: one a core, on a CPU and for batches that are worth it",
     )
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N")
     tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
@@ -182,11 +182,6 @@ class Config(Section):
         if not self.tokenizer.shared and self.model.tie == "three-way":
             raise ValueError(
                 '`model.tie = "three-way"` needs `tokenizer.shared = true`; with separate vocabularies use "target"'
-            )
-        if self.train.processes and self.train.accumulate % self.train.processes:
-            raise ValueError(
-                f"`train.accumulate` ({self.train.accumulate}) batches cannot be shared evenly by `train.processes` "
-                f"({self.train.processes}): make one a multiple of the other"
             )
         if self.train.weight_decay and self.train.optimiser != "adamw":
             raise ValueError('`train.weight_decay` works for optimiser "adamw", not "' + self.train.optimiser + '"')

@@ -92,17 +92,17 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
             return _train(config, run, device, team)
     PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
     with leading_team(count, run, device) as team:
-        return _train(config, run, device, team, config.train.accumulate // count)
+        return _train(config, run, device, team)
 
 
 def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
     """Train as one of several processes on this machine, of which another leads."""
     device = _device(config)
     with joined_team(rank, size, port, device) as team:
-        _train(config, run, device, team, config.train.accumulate // size)
+        _train(config, run, device, team)
 
 
-def _train(config: Config, run: Path, device: torch.device, team: Team, accumulate: int | None = None) -> TrainResult:
+def _train(config: Config, run: Path, device: torch.device, team: Team) -> TrainResult:
     if not team.leads:
         progress.show(False)
     torch.set_num_threads(max(1, (config.train.threads or available_cores()) // _processes_here(team)))
@@ -112,9 +112,10 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, accumula
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)
-    batches = TrainingBatches(prepared, tokenizers, config, rank=team.rank, world=team.size)
+    place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
+    batches = TrainingBatches(prepared, tokenizers, config, **place)
     validator = _validator(config, tokenizers) if team.leads else None
-    trainer = Trainer(model.to(device), batches, validator, config, run, team, accumulate)
+    trainer = Trainer(model.to(device), batches, validator, config, run, team)
     outcome = trainer.train()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None

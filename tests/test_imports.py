@@ -15,6 +15,7 @@ FLOW = (
     ("recipe", "keys"),
     ("data",),
     ("streams",),
+    ("native",),
     ("nn",),
     ("models",),
     ("train",),

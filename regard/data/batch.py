@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,6 +27,10 @@ class Batch:
     target_input: Tensor  # [B, T] the start mark, then tokens
     target_output: Tensor  # [B, T] tokens, then the end mark
     indices: Tensor  # [B]
+    first_row: int = field(default=0, kw_only=True)
+    """Where this is a part of a larger batch: how many of its rows come before these."""
+    rows_in_all: int | None = field(default=None, kw_only=True)
+    """Where this is a part of a larger batch: the rows of that one."""
 
     @property
     def rows(self) -> int:
@@ -52,6 +56,16 @@ class Batch:
         nothing = torch.full_like(self.target_output[:1], PAD_ID)
         return Batch(self.source[:1], self.source_mask[:1], self.target_input[:1], nothing, self.indices[:0])
 
+    def part(self, number: int, parts: int) -> Batch:
+        """One of several parts with nearly equal rows; one that teaches nothing where there are too few rows."""
+        if parts == 1:
+            return self
+        start, stop = self.rows * number // parts, self.rows * (number + 1) // parts
+        if start == stop:
+            return self.without_targets()
+        rows = self._each(lambda tensor: tensor[start:stop], counted=False)
+        return replace(rows, first_row=start, rows_in_all=self.rows)
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:
         """The same batch on a device."""
         return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
@@ -60,11 +74,17 @@ class Batch:
         """The same batch in page-locked memory, from which a GPU copies without making the CPU wait."""
         return self._each(lambda tensor: tensor.pin_memory())
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> Batch:
-        parts = (self.source, self.source_mask, self.target_input, self.target_output, self.indices)
-        changed = Batch(*map(change, parts))
-        # Counted here, so that asking the copy does not make the CPU wait for a GPU.
-        vars(changed).update(tokens=self.tokens, source_tokens=self.source_tokens)
+    def _each(self, change: Callable[[Tensor], Tensor], counted: bool = True) -> Batch:
+        changed = replace(
+            self,
+            source=change(self.source),
+            source_mask=change(self.source_mask),
+            target_input=change(self.target_input),
+            target_output=change(self.target_output),
+            indices=change(self.indices),
+        )
+        if counted:  # here, so that asking the copy does not make the CPU wait for a GPU
+            vars(changed).update(tokens=self.tokens, source_tokens=self.source_tokens)
         return changed
 
 

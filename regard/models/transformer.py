@@ -8,7 +8,7 @@ from regard.config import ModelConfig
 from regard.models.contract import Memory, Record, SequenceToSequence, State
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.embedding import Positions, TokenEmbedding
-from regard.nn.feed_forward import build_feed_forward
+from regard.nn.feed_forward import AnyFeedForward, build_feed_forward
 from regard.nn.linear import linear
 from regard.nn.masks import causal, padding_mask, pattern_mask
 from regard.nn.positions import FixedPositions, LearnedPositions, NoPositions, Rotation
@@ -20,7 +20,7 @@ from regard.nn.scores import SCORES, Attend
 class EncoderLayer(nn.Module):
     """Self-attention, then a feed-forward network, each inside a residual connection."""
 
-    def __init__(self, attention: SelfAttention, feed_forward: nn.Module, residuals: list[Residual]) -> None:
+    def __init__(self, attention: SelfAttention, feed_forward: AnyFeedForward, residuals: list[Residual]) -> None:
         super().__init__()
         self.attention = attention
         self.feed_forward = feed_forward
@@ -29,16 +29,16 @@ class EncoderLayer(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Tensor | None]:
         """From x [B, S, D] to [B, S, D] and, on request, attention weights [B, H, S, S]."""
         attended, weights = self.attention(self.attention_residual.enter(x), mask, need_weights)
-        x = self.attention_residual.leave(x, attended)
-        transformed = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, transformed), weights
+        x = self.attention_residual.leave(x, attended, self.attention.output)
+        inner = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), weights
 
 
 class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention to the memory, then a feed-forward network."""
 
     def __init__(
-        self, attention: SelfAttention, cross: CrossAttention, feed_forward: nn.Module, residuals: list[Residual]
+        self, attention: SelfAttention, cross: CrossAttention, feed_forward: AnyFeedForward, residuals: list[Residual]
     ) -> None:
         super().__init__()
         self.attention = attention
@@ -51,12 +51,11 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """From x [B, T, D] to [B, T, D] and, on request, self- [B, H, T, T] and cross-weights [B, H, T, S]."""
         attended, weights = self.attention(self.attention_residual.enter(x), mask, need_weights)
-        x = self.attention_residual.leave(x, attended)
-        keys_values = self.cross.keys_and_values(memory)
-        attended, cross_weights = self.cross(self.cross_residual.enter(x), keys_values, memory_mask, need_weights)
-        x = self.cross_residual.leave(x, attended)
-        transformed = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, transformed), weights, cross_weights
+        x = self.attention_residual.leave(x, attended, self.attention.output)
+        attended, cross_weights = self.cross(self.cross_residual.enter(x), memory, memory_mask, need_weights)
+        x = self.cross_residual.leave(x, attended, self.cross.output)
+        inner = self.feed_forward(self.feed_forward_residual.enter(x))
+        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), weights, cross_weights
 
     def step(
         self,
@@ -69,14 +68,14 @@ class DecoderLayer(nn.Module):
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """One position x [R, 1, D] of R = B * K hypotheses; the memory has one row for each of B sentences."""
         attended, weights, past = self.attention.step(self.attention_residual.enter(x), past, record is not None)
-        x = self.attention_residual.leave(x, attended)
+        x = self.attention_residual.leave(x, attended, self.attention.output)
         entered = self.cross_residual.enter(x).view(memory_mask.size(0), -1, x.size(-1))
-        attended, cross_weights = self.cross(entered, memory, memory_mask[:, None, None, :], record is not None)
-        x = self.cross_residual.leave(x, attended.view_as(x))
-        transformed = self.feed_forward(self.feed_forward_residual.enter(x))
+        attended, cross_weights = self.cross.step(entered, memory, memory_mask[:, None, None, :], record is not None)
+        x = self.cross_residual.leave(x, attended.view_as(x), self.cross.output)
+        inner = self.feed_forward(self.feed_forward_residual.enter(x))
         _record(record, f"decoder.{number}", weights)
         _record(record, f"cross.{number}", cross_weights)
-        return self.feed_forward_residual.leave(x, transformed), past
+        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), past
 
 
 class Transformer(SequenceToSequence):
@@ -163,7 +162,7 @@ def build_transformer(
     def self_attention() -> SelfAttention:
         return SelfAttention(width, attend(), Rotation(width // heads) if config.positions == "rotary" else None)
 
-    def feed_forward() -> nn.Module:
+    def feed_forward() -> AnyFeedForward:
         inner_dropout = dropout(config.activation_dropout)
         return build_feed_forward(width, config.feed_forward, config.activation, inner_dropout)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from regard.native.attention import cross_attention, self_attention
 from regard.nn.linear import linear
 from regard.nn.positions import Rotation
 from regard.nn.scores import Attend
@@ -24,7 +26,10 @@ def join_heads(x: Tensor) -> Tensor:
 
 
 class SelfAttention(nn.Module):
-    """Queries, keys and values all come from one sequence; one matrix makes the three."""
+    """Queries, keys and values all come from one sequence; one matrix makes the three.
+
+    The last layer, `output`, is left to the residual connection, which knows what is best done along with it.
+    """
 
     def __init__(self, width: int, attend: Attend, rotation: Rotation | None = None) -> None:
         super().__init__()
@@ -34,20 +39,24 @@ class SelfAttention(nn.Module):
         self.output = linear(width, width)
 
     def forward(self, x: Tensor, mask: Tensor | None, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
-        """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, T]."""
-        query, key, value = self._project(x, start=0)
+        """From x [B, T, D] to what `output` expects [B, T, D] and, on request, weights [B, H, T, T]."""
+        scale = self.attend.shortcut(x, x, need_weights) if self.rotation is None else None
+        if scale is not None:
+            packed = F.linear(x, self.query_key_value.weight)
+            return self_attention(packed, self.query_key_value.bias, self.attend.heads, mask, scale), None
+        query, key, value = self._heads(x, start=0)
         attended, weights = self.attend(query, key, value, mask, need_weights)
-        return self.output(join_heads(attended)), weights
+        return join_heads(attended), weights
 
     def step(self, x: Tensor, past: tuple[Tensor, Tensor] | None, need_weights: bool = False) -> _Step:
         """One new position x [R, 1, D], after `past` keys and values [R, H, t, E]; gives the longer past too."""
-        query, key, value = self._project(x, start=0 if past is None else past[0].size(2))
+        query, key, value = self._heads(x, start=0 if past is None else past[0].size(2))
         if past is not None:
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
         attended, weights = self.attend(query, key, value, None, need_weights)
-        return self.output(join_heads(attended)), weights, (key, value)
+        return join_heads(attended), weights, (key, value)
 
-    def _project(self, x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _heads(self, x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = (split_heads(part, self.attend.heads) for part in self.query_key_value(x).chunk(3, dim=-1))
         if self.rotation is not None:
             query, key = self.rotation(query, start), self.rotation(key, start)
@@ -58,7 +67,7 @@ _Step = tuple[Tensor, Tensor | None, tuple[Tensor, Tensor]]
 
 
 class CrossAttention(nn.Module):
-    """Queries come from the decoder; keys and values from the encoder's output."""
+    """Queries come from the decoder; keys and values from the encoder's output. `output` is the residual's to apply."""
 
     def __init__(self, width: int, attend: Attend) -> None:
         super().__init__()
@@ -73,8 +82,19 @@ class CrossAttention(nn.Module):
         return key, value
 
     def forward(
+        self, x: Tensor, memory: Tensor, mask: Tensor | None, need_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """From x [B, T, D] and memory [B, S, D] to what `output` expects and, on request, weights [B, H, T, S]."""
+        scale = self.attend.shortcut(x, memory, need_weights)
+        if scale is None:
+            return self.step(x, self.keys_and_values(memory), mask, need_weights)
+        query, packed = F.linear(x, self.query.weight), F.linear(memory, self.key_value.weight)
+        biases = self.query.bias, self.key_value.bias
+        return cross_attention(query, biases[0], packed, biases[1], self.attend.heads, mask, scale), None
+
+    def step(
         self, x: Tensor, memory: tuple[Tensor, Tensor], mask: Tensor | None, need_weights: bool = False
     ) -> tuple[Tensor, Tensor | None]:
-        """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, S]."""
+        """The same, with the memory's keys and values made before."""
         attended, weights = self.attend(split_heads(self.query(x), self.attend.heads), *memory, mask, need_weights)
-        return self.output(join_heads(attended)), weights
+        return join_heads(attended), weights

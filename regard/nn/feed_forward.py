@@ -1,4 +1,4 @@
-"""The position-wise feed-forward network, plain or gated."""
+"""The position-wise feed-forward network, plain or gated; its last layer, `outer`, is the residual's to apply."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.native.rows import linear_relu, suits
 from regard.nn.linear import linear
 from regard.nn.randomness import Dropout
 
@@ -30,9 +31,13 @@ class FeedForward(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        """From x [B, T, D] to [B, T, D], each position by itself."""
-        transformed: Tensor = self.outer(self.dropout(self.activation(self.inner(x))))
-        return transformed
+        """From x [B, T, D] to what `outer` expects [B, T, F], each position by itself."""
+        if self.activation is F.relu and suits(x, self.inner.out_features):
+            inner = linear_relu(x, self.inner.weight, self.inner.bias)
+        else:
+            inner = self.activation(self.inner(x))
+        dropped: Tensor = self.dropout(inner)
+        return dropped
 
 
 class GatedFeedForward(nn.Module):
@@ -46,12 +51,15 @@ class GatedFeedForward(nn.Module):
         self.dropout = dropout
 
     def forward(self, x: Tensor) -> Tensor:
-        """From x [B, T, D] to [B, T, D], each position by itself."""
+        """From x [B, T, D] to what `outer` expects [B, T, F], each position by itself."""
         gate, inner = self.gate_and_inner(x).chunk(2, dim=-1)
-        transformed: Tensor = self.outer(self.dropout(self.activation(gate) * inner))
-        return transformed
+        dropped: Tensor = self.dropout(self.activation(gate) * inner)
+        return dropped
 
 
-def build_feed_forward(width: int, inner: int, activation: str, dropout: Dropout) -> nn.Module:
+AnyFeedForward = FeedForward | GatedFeedForward
+
+
+def build_feed_forward(width: int, inner: int, activation: str, dropout: Dropout) -> AnyFeedForward:
     """The network that an activation's name asks for."""
     return (GatedFeedForward if activation in GATED else FeedForward)(width, inner, activation, dropout)

@@ -28,21 +28,30 @@ class Randomness:
         self._seed = seed
         self._key: tuple[int, ...] = (seed,)
         self._drawn = 0
+        self._first_row = 0
+        self._rows_in_all: int | None = None
         self._pools: dict[tuple[float, torch.device], Tensor] = {}
 
-    def begin(self, *key: int) -> None:
-        """Start the masks of one forward pass: the same key gives the same masks."""
+    def begin(self, *key: int, first_row: int = 0, rows_in_all: int | None = None) -> None:
+        """Start the masks of one forward pass: the same key gives the same masks.
+
+        Where the pass is over a part of a batch, from `first_row` of `rows_in_all` on, its masks are that part of those
+        that the whole batch would get.
+        """
         self._key = (self._seed, *key)
         self._drawn = 0
+        self._first_row, self._rows_in_all = first_row, rows_in_all
 
     def mask(self, shape: torch.Size, probability: float, device: torch.device) -> Tensor:
-        """A mask of `shape`: zero with `probability`, else 1 / (1 - probability)."""
+        """A mask of `shape` [rows, ...]: zero with `probability`, else 1 / (1 - probability)."""
         self._drawn += 1
         number = mix(*self._key, self._drawn)
         elements = shape.numel()
-        if elements > POOL_ELEMENTS // 2:
-            return _draw(elements, probability, number, device).view(shape)
-        offset = number % (POOL_ELEMENTS - elements + 1)
+        in_a_row = elements // max(1, shape[0])
+        before, in_all = self._first_row * in_a_row, in_a_row * (self._rows_in_all or shape[0])
+        if in_all > POOL_ELEMENTS // 2:
+            return _draw(in_all, probability, number, device)[before : before + elements].view(shape)
+        offset = number % (POOL_ELEMENTS - in_all + 1) + before
         return self._pool(probability, device)[offset : offset + elements].view(shape)
 
     def _pool(self, probability: float, device: torch.device) -> Tensor:
@@ -71,14 +80,18 @@ class Dropout(nn.Module):
     def active(self) -> bool:
         return self.training and self.probability > 0
 
+    def mask(self, x: Tensor) -> Tensor | None:
+        """The factors for the elements of x; None where all stay as they are."""
+        return self.randomness.mask(x.shape, self.probability, x.device) if self.active else None
+
     def forward(self, x: Tensor) -> Tensor:
-        return x * self.randomness.mask(x.shape, self.probability, x.device) if self.active else x
+        mask = self.mask(x)
+        return x if mask is None else x * mask
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
         """x + dropout(y), in one pass over memory."""
-        if not self.active:
-            return x + y
-        return torch.addcmul(x, y, self.randomness.mask(y.shape, self.probability, y.device))
+        mask = self.mask(y)
+        return x + y if mask is None else torch.addcmul(x, y, mask)
 
     def extra_repr(self) -> str:
         return str(self.probability)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from regard.native.attention import suits
 from regard.nn.randomness import Dropout
 
 
@@ -21,6 +22,8 @@ class Attend(nn.Module):
 
     scale: float | None = 1.0
     """The factor on the dot product; None where the score is no dot product."""
+    plain = False
+    """Whether the score is `scale` times the dot product of query and key, and nothing else."""
 
     def __init__(self, heads: int, head_width: int, dropout: Dropout) -> None:
         super().__init__()
@@ -46,6 +49,11 @@ class Attend(nn.Module):
             return self.reference(q, k, v, mask)
         return F.scaled_dot_product_attention(self.query(q), k, v, attn_mask=mask, scale=self.scale), None
 
+    def shortcut(self, query: Tensor, key: Tensor, need_weights: bool) -> float | None:
+        """The scale, where attention of queries [B, Q, D] to keys [B, K, D] may take the kernel for short sequences."""
+        usable = self.plain and not need_weights and not self.dropout.active and suits(query, key, self.heads)
+        return self.scale if usable else None
+
     def reference(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """The plain form, which every fast one must equal."""
         scores = self.score(q, k)
@@ -58,9 +66,13 @@ class Attend(nn.Module):
 class Dot(Attend):
     """score = q · k"""
 
+    plain = True
+
 
 class ScaledDot(Attend):
     """score = q · k / √E, so that its variance does not grow with the width of a head."""
+
+    plain = True
 
     def __init__(self, heads: int, head_width: int, dropout: Dropout) -> None:
         super().__init__(heads, head_width, dropout)

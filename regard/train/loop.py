@@ -56,11 +56,9 @@ class Trainer:
         config: Config,
         run: Path,
         team: Team | None = None,
-        accumulate: int | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
-        self.accumulate = accumulate or config.train.accumulate
         self.config, self.settings, self.run = config, config.train, run
         self.session = Session(model, config, run)
         self.objective = self.team.share(Objective(model, config.train.label_smoothing))
@@ -106,7 +104,7 @@ class Trainer:
             epoch, group = standing.epoch, []
             for batch, position in self.batches.epoch(epoch, standing.position):
                 group.append(batch.to(self.model.device))
-                if len(group) == self.accumulate:
+                if len(group) == self.settings.accumulate:
                     yield group, epoch, position
                     if self._last_step():
                         return
@@ -143,14 +141,15 @@ class Trainer:
     def _gradients(self, batches: list[Batch], step: int, stop: StopRequest) -> tuple[float, float, int, int]:
         """Leave the gradients of a step's summed loss in the model; agree on mean losses, tokens and a request to stop.
 
-        The n-th batch of a step draws the same dropout whether one process takes all batches in turn or several
-        processes take one each.
+        A batch of a step draws the same dropout whether one process takes it whole, several take one batch each, or
+        several take a part each.
         """
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
         smoothed = likelihood = 0.0
         for number, batch in enumerate(batches):
-            self.model.randomness.begin(step, number * self.team.size + self.team.rank)
+            place = number * self.team.turns + self.team.turn
+            self.model.randomness.begin(step, place, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
             with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
                 loss = self.objective(batch)
                 torch.autograd.backward(loss.smoothed)

@@ -1,4 +1,4 @@
-"""Several processes on one machine that share the batches of each step: on a CPU they overlap better than threads.
+"""Several processes on one machine that share each batch: on a CPU they overlap better than threads.
 
 The process that was asked to train leads; it starts the others, which run `python -m regard.worker`.
 """
@@ -25,17 +25,20 @@ HOST = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1
 
 
-def processes_for(config: TrainConfig, device: torch.device) -> int:
-    """How many processes share a step: what was asked for, or as many as there are cores and divide its batches.
+SMALLEST_PART = 512
+"""Tokens of a batch below which a process is not worth starting for them."""
 
-    So their number changes the speed of a run, and nothing else but the order in which gradients are added.
+
+def processes_for(config: TrainConfig, device: torch.device) -> int:
+    """How many processes share each batch: what was asked for, or as many as there are cores, and work for them.
+
+    Their number changes the speed of a run, and nothing else but the order in which gradients are added.
     """
     if config.processes:
         return config.processes
     if device.type != "cpu" or "WORLD_SIZE" in os.environ:
         return 1
-    cores = config.threads or available_cores()
-    return max(count for count in range(1, cores + 1) if config.accumulate % count == 0)
+    return max(1, min(config.threads or available_cores(), config.batch_tokens // SMALLEST_PART))
 
 
 def available_cores() -> int:
@@ -50,7 +53,7 @@ def leading_team(size: int, run: Path, device: torch.device) -> Iterator[Team]:
     workers = [_start(run, rank, size, store.port) for rank in range(1, size)]
     try:
         with engine(device, size, store=store, rank=0):
-            yield TorchTeam(0, size, device)
+            yield TorchTeam(0, size, device, cut=True)
         for worker in workers:
             worker.wait(timeout=60)
     except RuntimeError as error:
@@ -76,7 +79,7 @@ def joined_team(rank: int, size: int, port: int, device: torch.device) -> Iterat
     _end_with_the_leader()
     store = TCPStore(HOST, port, size, is_master=False)
     with engine(device, size, store=store, rank=rank):
-        yield TorchTeam(rank, size, device)
+        yield TorchTeam(rank, size, device, cut=True)
 
 
 def _end_with_the_leader() -> None:

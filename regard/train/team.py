@@ -24,6 +24,10 @@ class Team:
 
     rank = 0
     size = 1
+    turn, turns = 0, 1
+    """Of every `turns` batches in a row this process takes number `turn`,"""
+    part, parts = 0, 1
+    """and of each of these, part number `part` of `parts`."""
 
     @property
     def leads(self) -> bool:
@@ -55,10 +59,17 @@ class Team:
 
 
 class TorchTeam(Team):
-    """Several processes under torch's distributed engine: one model, data in turn, gradients added up (DDP)."""
+    """Several processes under torch's distributed engine: one model, gradients added up (DDP).
 
-    def __init__(self, rank: int, size: int, device: torch.device) -> None:
+    They take batches in turn, or each a part of every batch (`cut`).
+    """
+
+    def __init__(self, rank: int, size: int, device: torch.device, cut: bool = False) -> None:
         self.rank, self.size, self.device = rank, size, device
+        if cut:
+            self.part, self.parts = rank, size
+        else:
+            self.turn, self.turns = rank, size
 
     def share(self, module: nn.Module) -> nn.Module:
         return DistributedDataParallel(module, gradient_as_bucket_view=True)

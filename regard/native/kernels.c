@@ -1,0 +1,341 @@
+/* The loops of training that a matrix library does badly: many small attentions, and passes over rows that torch makes
+ * one by one. Plain C with the vector extensions of GCC and Clang, so that it runs on any processor these know.
+ * Everything is float32. Nothing here allocates, keeps state, or starts a thread. */
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES 16
+#define MAX_KEYS 128  /* these two must agree with attention.py */
+#define MAX_WIDTH 128
+
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+static inline vector load(const float *from) { return *(const vector *)from; }
+static inline void store(float *to, vector value) { *(vector *)to = value; }
+static inline vector all(float value) { return (vector){0} + value; }
+
+static inline vector select(integers condition, vector yes, vector no) {
+    return (vector)((condition & (integers)yes) | (~condition & (integers)no));
+}
+
+/* Where a is not a number, so is the result. */
+static inline vector smaller(vector a, vector b) { return select(b < a, b, a); }
+static inline vector larger(vector a, vector b) { return select(b > a, b, a); }
+
+/* A vector with its lanes `distance` apart changed for each other. */
+#define EXCHANGED(value, distance)                                                                                 \
+    __builtin_shuffle(value, (integers){0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,      \
+                                        5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance,      \
+                                        10 ^ distance, 11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, \
+                                        15 ^ distance})
+
+static inline float sum_of(vector value) {
+    value += EXCHANGED(value, 8);
+    value += EXCHANGED(value, 4);
+    value += EXCHANGED(value, 2);
+    value += EXCHANGED(value, 1);
+    return value[0];
+}
+
+static inline float largest_of(vector value) {
+    value = larger(value, EXCHANGED(value, 8));
+    value = larger(value, EXCHANGED(value, 4));
+    value = larger(value, EXCHANGED(value, 2));
+    value = larger(value, EXCHANGED(value, 1));
+    return value[0];
+}
+
+/* e^x to within a few units in the last place, for x up to 88; below -87 it stays at e^-87. */
+static inline vector exponential(vector x) {
+    x = larger(smaller(x, all(88.0f)), all(-87.0f));
+    const vector magic = all(12582912.0f); /* 1.5 * 2^23: adding and taking it away rounds to an integer */
+    vector whole = x * 1.44269504f + magic;
+    integers power = (integers)whole << 23;
+    whole -= magic;
+    vector rest = x - whole * 0.693359375f;
+    rest -= whole * -2.12194440e-4f;
+    vector result = all(1.9875691500e-4f);
+    result = result * rest + 1.3981999507e-3f;
+    result = result * rest + 8.3334519073e-3f;
+    result = result * rest + 4.1665795894e-2f;
+    result = result * rest + 1.6666665459e-1f;
+    result = result * rest + 5.0000001201e-1f;
+    result = result * rest * rest + rest + 1.0f;
+    return (vector)((integers)result + power);
+}
+
+/* result[m, :] = factors[m, :] times rows[:, :], for a result of `width` columns, a multiple of LANES.
+ * Factors may be read along either of their sides: `next_m` and `next_n` are the distances between neighbours. */
+static inline __attribute__((always_inline)) void multiply_some(
+    int count, const float *factors, long next_m, long next_n, int terms, const float *rows, long next_row, int width,
+    float *result, long next_result) {
+    for (int column = 0; column < width; column += 2 * LANES) {
+        int two = width - column > LANES;
+        vector low[4], high[4];
+        for (int m = 0; m < count; m++) low[m] = high[m] = all(0);
+        if (two) {
+            for (int n = 0; n < terms; n++) {
+                vector row_low = load(rows + n * next_row + column), row_high = load(rows + n * next_row + column + LANES);
+                for (int m = 0; m < count; m++) {
+                    vector factor = all(factors[m * next_m + n * next_n]);
+                    low[m] += factor * row_low;
+                    high[m] += factor * row_high;
+                }
+            }
+        } else {
+            for (int n = 0; n < terms; n++) {
+                vector row = load(rows + n * next_row + column);
+                for (int m = 0; m < count; m++) low[m] += factors[m * next_m + n * next_n] * row;
+            }
+        }
+        for (int m = 0; m < count; m++) {
+            store(result + m * next_result + column, low[m]);
+            if (two) store(result + m * next_result + column + LANES, high[m]);
+        }
+    }
+}
+
+static void multiply(
+    int count, const float *factors, long next_m, long next_n, int terms, const float *rows, long next_row, int width,
+    float *result, long next_result) {
+    int m = 0;
+    for (; m + 4 <= count; m += 4)
+        multiply_some(4, factors + m * next_m, next_m, next_n, terms, rows, next_row, width, result + m * next_result, next_result);
+    for (; m < count; m++)
+        multiply_some(1, factors + m * next_m, next_m, next_n, terms, rows, next_row, width, result + m * next_result, next_result);
+}
+
+/* Rows + bias, side by side: from [count, width] somewhere to [count, width] here. */
+static void gather(int count, int width, const float *rows, long next_row, const float *bias, float *gathered) {
+    for (int n = 0; n < count; n++)
+        for (int column = 0; column < width; column += LANES)
+            store(gathered + n * width + column, load(rows + n * next_row + column) + load(bias + column));
+}
+
+/* Columns become rows: from [count, width] to [width, padded], zeros after `count`. */
+static void turn(int count, int width, int padded, const float *rows, float *turned) {
+    for (int column = 0; column < width; column++)
+        for (int n = count; n < padded; n++) turned[column * padded + n] = 0;
+    for (int n = 0; n < count; n++)
+        for (int column = 0; column < width; column++) turned[column * padded + n] = rows[n * width + column];
+}
+
+/* Add the sum of some rows to `sums`. */
+static void add_rows(int count, int width, const float *rows, long next_row, float *sums) {
+    for (int column = 0; column < width; column += LANES) {
+        vector sum = load(sums + column);
+        for (int n = 0; n < count; n++) sum += load(rows + n * next_row + column);
+        store(sums + column, sum);
+    }
+}
+
+typedef struct {
+    long heads, queries, keys, width, padded; /* padded: keys, rounded up to LANES */
+    long query_sentence, query_row;           /* distances between sentences, and between positions; */
+    long key_sentence, key_row;               /* heads lie side by side, `width` apart */
+    long value_sentence, value_row;
+    long result_sentence, result_row;
+    long mask_sentence, mask_head, mask_query, mask_key; /* 0 where the mask is the same for all */
+    float scale;
+} Shape;
+
+/* Which keys are open to each query of a sentence and head: rows of 1 and 0, zeros after the last key. */
+static void open_keys(const Shape *shape, const uint8_t *mask, long sentence, long head, float *open) {
+    const uint8_t *from = mask + sentence * shape->mask_sentence + head * shape->mask_head;
+    for (long row = 0; row < (shape->mask_query ? shape->queries : 1); row++)
+        for (long n = 0; n < shape->padded; n++)
+            open[row * shape->padded + n] = n < shape->keys && from[row * shape->mask_query + n * shape->mask_key];
+}
+
+/* softmax(scale Q K') V, for queries, keys and values to which a bias is added first; keeps the weights
+ * [sentences, heads, queries, padded]. mask: bytes, 1 where a query may look; null where it may look everywhere. */
+void attention_forward(
+    const Shape *shape, long begin, long end, const float *query, const float *key, const float *value,
+    const float *query_bias, const float *key_bias, const float *value_bias, const uint8_t *mask, float *weights,
+    float *result) {
+    const int queries = shape->queries, keys = shape->keys, width = shape->width, padded = shape->padded;
+    const uint8_t everything = 1;
+    Shape plain = *shape;
+    if (!mask) plain.mask_sentence = plain.mask_head = plain.mask_query = plain.mask_key = 0, mask = &everything;
+    shape = &plain;
+    float rows[MAX_WIDTH * MAX_KEYS], turned[MAX_WIDTH * MAX_KEYS], open[MAX_KEYS * MAX_KEYS];
+    open_keys(shape, mask, begin, 0, open);
+    for (long sentence = begin; sentence < end; sentence++) {
+        for (long head = 0; head < shape->heads; head++) {
+            const long at = head * width;
+            float *w = weights + (sentence * shape->heads + head) * queries * padded;
+            if (shape->mask_head || (shape->mask_sentence && head == 0)) open_keys(shape, mask, sentence, head, open);
+            gather(keys, width, key + sentence * shape->key_sentence + at, shape->key_row, key_bias + at, rows);
+            turn(keys, width, padded, rows, turned);
+            gather(queries, width, query + sentence * shape->query_sentence + at, shape->query_row, query_bias + at, rows);
+            multiply(queries, rows, width, 1, width, turned, padded, padded, w, padded);
+            for (int row = 0; row < queries; row++) {
+                float *scores = w + row * padded;
+                const float *may = open + (shape->mask_query ? row * padded : 0);
+                vector largest = all(-3e38f), sum = all(0);
+                for (int n = 0; n < padded; n += LANES) {
+                    vector score = select(load(may + n) > 0, load(scores + n) * shape->scale, all(-3e38f));
+                    store(scores + n, score);
+                    largest = larger(largest, score);
+                }
+                const float top = largest_of(largest);
+                for (int n = 0; n < padded; n += LANES) {
+                    vector share = exponential(load(scores + n) - top) * load(may + n);
+                    store(scores + n, share);
+                    sum += share;
+                }
+                const float total = sum_of(sum), factor = total == 0 ? 0 : 1 / total;
+                for (int n = 0; n < padded; n += LANES) store(scores + n, load(scores + n) * factor);
+            }
+            gather(keys, width, value + sentence * shape->value_sentence + at, shape->value_row, value_bias + at, rows);
+            multiply(queries, w, padded, 1, keys, rows, width, width, result + sentence * shape->result_sentence + at,
+                     shape->result_row);
+        }
+    }
+}
+
+/* The gradients by query, key and value, which lie as these do; adds to those by the three biases. */
+void attention_backward(
+    const Shape *shape, long begin, long end, const float *query, const float *key, const float *value,
+    const float *query_bias, const float *key_bias, const float *value_bias, const float *weights,
+    const float *gradient, float *by_query, float *by_key, float *by_value, float *by_query_bias, float *by_key_bias,
+    float *by_value_bias) {
+    const int queries = shape->queries, keys = shape->keys, width = shape->width, padded = shape->padded;
+    float rows[MAX_WIDTH * MAX_KEYS], turned[MAX_WIDTH * MAX_KEYS], by_scores[MAX_KEYS * MAX_KEYS];
+    for (long sentence = begin; sentence < end; sentence++) {
+        for (long head = 0; head < shape->heads; head++) {
+            const long at = head * width;
+            const long at_query = sentence * shape->query_sentence + at, at_key = sentence * shape->key_sentence + at;
+            const long at_value = sentence * shape->value_sentence + at;
+            const float *g = gradient + sentence * shape->result_sentence + at;
+            const float *w = weights + (sentence * shape->heads + head) * queries * padded;
+            gather(keys, width, value + at_value, shape->value_row, value_bias + at, rows);
+            turn(keys, width, padded, rows, turned);
+            multiply(queries, g, shape->result_row, 1, width, turned, padded, padded, by_scores, padded);
+            multiply(keys, w, 1, padded, queries, g, shape->result_row, width, by_value + at_value, shape->value_row);
+            add_rows(keys, width, by_value + at_value, shape->value_row, by_value_bias + at);
+            for (int row = 0; row < queries; row++) {
+                float *d = by_scores + row * padded;
+                const float *p = w + row * padded;
+                vector sum = all(0);
+                for (int n = 0; n < padded; n += LANES) sum += load(d + n) * load(p + n);
+                const float mean = sum_of(sum);
+                for (int n = 0; n < padded; n += LANES) store(d + n, load(p + n) * (load(d + n) - mean) * shape->scale);
+            }
+            gather(keys, width, key + at_key, shape->key_row, key_bias + at, rows);
+            multiply(queries, by_scores, padded, 1, keys, rows, width, width, by_query + at_query, shape->query_row);
+            add_rows(queries, width, by_query + at_query, shape->query_row, by_query_bias + at);
+            gather(queries, width, query + at_query, shape->query_row, query_bias + at, rows);
+            multiply(keys, by_scores, 1, padded, queries, rows, width, width, by_key + at_key, shape->key_row);
+            add_rows(keys, width, by_key + at_key, shape->key_row, by_key_bias + at);
+        }
+    }
+}
+
+/* LayerNorm(x + mask (y + bias)) for rows begin to end; keeps the normed rows before gain and shift, and
+ * 1 / deviation. mask may be null. */
+void add_norm_forward(
+    long begin, long end, long width, float epsilon, const float *x, const float *y, const float *bias,
+    const float *mask, const float *gain, const float *shift, float *normal, float *inverse, float *result) {
+    for (long row = begin; row < end; row++) {
+        const long at = row * width;
+        vector sum = all(0), squares = all(0);
+        for (long n = 0; n < width; n += LANES) {
+            vector z = load(y + at + n) + load(bias + n);
+            if (mask) z *= load(mask + at + n);
+            z += load(x + at + n);
+            store(normal + at + n, z);
+            sum += z;
+        }
+        const float mean = sum_of(sum) / width;
+        for (long n = 0; n < width; n += LANES) {
+            vector z = load(normal + at + n) - mean;
+            squares += z * z;
+        }
+        const float factor = 1 / sqrtf(sum_of(squares) / width + epsilon);
+        inverse[row] = factor;
+        for (long n = 0; n < width; n += LANES) {
+            vector z = (load(normal + at + n) - mean) * factor;
+            store(normal + at + n, z);
+            store(result + at + n, z * load(gain + n) + load(shift + n));
+        }
+    }
+}
+
+/* The gradients by x and, with a mask, by y (without one they are the same); adds to those by bias, gain and shift. */
+void add_norm_backward(
+    long begin, long end, long width, const float *gradient, const float *normal, const float *inverse,
+    const float *mask, const float *gain, float *by_x, float *by_y, float *by_bias, float *by_gain, float *by_shift) {
+    for (long row = begin; row < end; row++) {
+        const long at = row * width;
+        vector sum = all(0), along = all(0);
+        for (long n = 0; n < width; n += LANES) {
+            vector g = load(gradient + at + n), z = load(normal + at + n), scaled = g * load(gain + n);
+            store(by_gain + n, load(by_gain + n) + g * z);
+            store(by_shift + n, load(by_shift + n) + g);
+            sum += scaled;
+            along += scaled * z;
+        }
+        const float mean = sum_of(sum) / width, slope = sum_of(along) / width, factor = inverse[row];
+        for (long n = 0; n < width; n += LANES) {
+            vector z = load(normal + at + n), scaled = load(gradient + at + n) * load(gain + n);
+            vector d = (scaled - mean - z * slope) * factor;
+            store(by_x + at + n, d);
+            if (mask) {
+                d *= load(mask + at + n);
+                store(by_y + at + n, d);
+            }
+            store(by_bias + n, load(by_bias + n) + d);
+        }
+    }
+}
+
+/* max(0, values + bias), in place. */
+void relu_forward(long begin, long end, long width, const float *bias, float *values) {
+    for (long row = begin; row < end; row++)
+        for (long n = 0; n < width; n += LANES) {
+            float *at = values + row * width + n;
+            store(at, larger(load(at) + load(bias + n), all(0)));
+        }
+}
+
+/* The gradient before relu, from its values and the gradient after it; adds to that by the bias. */
+void relu_backward(
+    long begin, long end, long width, const float *values, const float *after, float *before, float *by_bias) {
+    for (long row = begin; row < end; row++)
+        for (long n = 0; n < width; n += LANES) {
+            const long at = row * width + n;
+            vector d = select(load(values + at) > 0, load(after + at), all(0));
+            store(before + at, d);
+            store(by_bias + n, load(by_bias + n) + d);
+        }
+}
+
+/* Turns each row of logits into e^(logit - largest of the row), in place; gives each row's largest and sum. */
+void exponentials(long begin, long end, long width, float *logits, float *largest, float *sums) {
+    const long whole = width / LANES * LANES;
+    for (long row = begin; row < end; row++) {
+        float *at = logits + row * width;
+        vector top[4], sum = all(0), tail = all(-INFINITY);
+        for (long n = whole; n < width; n++) tail[n - whole] = at[n];
+        top[0] = top[1] = top[2] = top[3] = tail;
+        long n = 0;
+        for (; n + 4 * LANES <= whole; n += 4 * LANES)
+            for (int part = 0; part < 4; part++) top[part] = larger(top[part], load(at + n + part * LANES));
+        for (; n < whole; n += LANES) top[0] = larger(top[0], load(at + n));
+        const float high = largest_of(larger(larger(top[0], top[1]), larger(top[2], top[3])));
+        for (long n = 0; n < whole; n += LANES) {
+            vector share = exponential(load(at + n) - high);
+            store(at + n, share);
+            sum += share;
+        }
+        float total = sum_of(sum);
+        tail = exponential(tail - high);
+        for (long n = whole; n < width; n++) total += at[n] = tail[n - whole];
+        largest[row] = high;
+        sums[row] = total;
+    }
+}

@@ -1,0 +1,192 @@
+"""Compiles kernels.c for this processor, once, and loads it. Without a C compiler all else works, only slower."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+SOURCE = Path(__file__).with_name("kernels.c")
+SWITCH = "REGARD_NATIVE"
+"""The variable that turns the kernels off when it is 0."""
+FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
+TUNED = ("-march=native",)
+"""Flags that not every compiler knows for every processor."""
+LANES = 16
+"""Floats that the kernels take at a time: most of them want rows of a multiple of it."""
+LONGEST_COMPILATION = 120.0
+LONGEST_TRIAL = 60.0
+
+POINTER, LONG, FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
+FUNCTIONS = {
+    "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
+    "attention_backward": [POINTER, LONG, LONG, *[POINTER] * 14],
+    "add_norm_forward": [LONG, LONG, LONG, FLOAT, *[POINTER] * 9],
+    "add_norm_backward": [LONG, LONG, LONG, *[POINTER] * 10],
+    "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],
+    "relu_backward": [LONG, LONG, LONG, *[POINTER] * 4],
+    "exponentials": [LONG, LONG, LONG, *[POINTER] * 3],
+}
+TRIAL = """
+import ctypes, sys
+library = ctypes.CDLL(sys.argv[1])
+library.exponentials.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3
+logits, top, total = (ctypes.c_float * 33)(*range(33)), ctypes.c_float(), ctypes.c_float()
+library.exponentials(0, 1, 33, logits, ctypes.addressof(top), ctypes.addressof(total))
+sys.exit(not (top.value == 32 and abs(total.value - 1.5819767) < 1e-5))
+"""
+"""What a new library must do in a process of its own before anybody relies on it."""
+
+
+class UnavailableError(Exception):
+    """Why there are no kernels here, in words."""
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The kernels, or None where there are none."""
+    return _found()[0]
+
+
+def loaded() -> ctypes.CDLL:
+    """The kernels, where `takes` was asked before."""
+    kernels = library()
+    assert kernels is not None
+    return kernels
+
+
+def takes(x: Tensor) -> bool:
+    """Whether there are kernels for such a tensor: float32 in the main memory, and not under autocast."""
+    return (
+        x.device.type == "cpu"
+        and x.dtype == torch.float32
+        and not torch.is_autocast_enabled("cpu")
+        and library() is not None
+    )
+
+
+def pointers(*tensors: Tensor | None) -> list[int | None]:
+    """Where tensors begin in memory; they must live until the kernel has ended."""
+    return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+
+
+def why_not() -> str | None:
+    """Why there are no kernels here; None where there are."""
+    return _found()[1]
+
+
+@cache
+def _found() -> tuple[ctypes.CDLL | None, str | None]:
+    try:
+        return _load(_compiled()), None
+    except UnavailableError as reason:
+        return None, str(reason)
+    except (OSError, subprocess.SubprocessError) as error:
+        return None, f"{error}"
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(path))
+    for name, arguments in FUNCTIONS.items():
+        function = getattr(loaded, name)
+        function.argtypes, function.restype = arguments, None
+    return loaded
+
+
+def _compiled() -> Path:
+    """The shared library for this source, compiler and processor; compiled and tried out if it is not there yet."""
+    if os.environ.get(SWITCH) == "0":
+        raise UnavailableError(f"{SWITCH} is 0")
+    compiler = shutil.which(os.environ.get("CC", "cc"))
+    if compiler is None:
+        raise UnavailableError("there is no C compiler")
+    folder = _own_folder()
+    path = folder / f"kernels-{_fingerprint(compiler)}.so"
+    if not path.exists():
+        aside = folder / f".{path.stem}.{os.getpid()}.so"
+        try:
+            _compile(compiler, aside)
+            _try_out(aside)
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
+    return path
+
+
+def _own_folder() -> Path:
+    """The folder for compiled code, which nobody else may write."""
+    cache_home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(cache_home) / "regard"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    facts = folder.stat()
+    if hasattr(os, "geteuid") and (facts.st_uid != os.geteuid() or facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)):
+        raise UnavailableError(f"{folder} can be written by others")
+    return folder
+
+
+def _fingerprint(compiler: str) -> str:
+    """A name for all that the compiled code depends on."""
+    parts = [SOURCE.read_text(encoding="utf-8"), repr((FLAGS, TUNED)), compiler, _version(compiler), _processor()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, timeout=LONGEST_TRIAL).stdout
+
+
+def _processor() -> str:
+    """The processor and what it can do: code for another one might not run."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.machine() + platform.processor()
+    return "".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
+
+
+def _compile(compiler: str, path: Path) -> None:
+    for flags in ((*FLAGS, *TUNED), FLAGS):
+        command = [compiler, *flags, "-o", str(path), str(SOURCE), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION)
+        if done.returncode == 0:
+            return
+    lines = done.stderr.splitlines()
+    reason = next((line for line in lines if "error" in line), f"exit code {done.returncode}")
+    raise UnavailableError(f"{compiler} cannot compile the kernels: {reason}")
+
+
+def _try_out(path: Path) -> None:
+    command = [sys.executable, "-c", TRIAL, str(path)]
+    done = subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL)
+    if done.returncode != 0:
+        raise UnavailableError(f"the compiled kernels do not run on this processor (exit code {done.returncode})")
+
+
+def shared_out(count: int, work: Callable[[int, int, int], None]) -> int:
+    """Do `work(begin, end, part)` for 0 to `count`, in one part for each of torch's threads; gives how many parts."""
+    parts = max(1, min(torch.get_num_threads(), count))
+    if parts == 1:
+        work(0, count, 0)
+        return 1
+    bounds = [count * part // parts for part in range(parts + 1)]
+    waiting = [_pool(parts).submit(work, bounds[part], bounds[part + 1], part) for part in range(1, parts)]
+    work(bounds[0], bounds[1], 0)
+    for part in waiting:
+        part.result()
+    return parts
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads - 1, thread_name_prefix="regard-kernels")

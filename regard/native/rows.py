@@ -1,0 +1,103 @@
+"""Passes over rows that torch would make one by one: bias, dropout, residual and layer norm together; and others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from regard.native.library import LANES, loaded, pointers, shared_out, takes
+
+
+def suits(x: Tensor, width: int | None = None) -> bool:
+    """Whether `add_norm` and `linear_relu` take x [..., D], the latter for a result of another width."""
+    return takes(x) and x.numel() > 0 and (width or x.size(-1)) % LANES == 0
+
+
+def add_norm(
+    x: Tensor, y: Tensor, bias: Tensor, mask: Tensor | None, gain: Tensor, shift: Tensor, epsilon: float
+) -> Tensor:
+    """LayerNorm(x + mask ⊙ (y + bias)), for x, y and mask [..., D]; bias, gain and shift [D]."""
+    normed: Tensor = _AddNorm.apply(x, y, bias, mask, gain, shift, epsilon)  # type: ignore[no-untyped-call]
+    return normed
+
+
+class _AddNorm(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, y: Tensor, bias: Tensor, mask: Tensor | None, gain: Tensor, shift: Tensor, epsilon: float
+    ) -> Tensor:
+        x, y = x.contiguous(), y.contiguous()
+        width = x.size(-1)
+        normal, result = torch.empty_like(x), torch.empty_like(x)
+        inverse = x.new_empty(x.numel() // width)
+        given = pointers(x, y, bias, mask, gain, shift, normal, inverse, result)
+        function = loaded().add_norm_forward
+        shared_out(inverse.numel(), lambda begin, end, _: function(begin, end, width, epsilon, *given))
+        ctx.save_for_backward(normal, inverse, gain, *([] if mask is None else [mask]))
+        return result
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        normal, inverse, gain, *masks = ctx.saved_tensors
+        mask = masks[0] if masks else None
+        gradient = gradients[0].contiguous()
+        width = gain.numel()
+        by_x = torch.empty_like(normal)
+        by_y = by_x if mask is None else torch.empty_like(normal)
+        sums = normal.new_zeros(torch.get_num_threads(), 3, width)  # by bias, gain and shift, of each thread
+        given = pointers(gradient, normal, inverse, mask, gain, by_x, by_y)
+        function = loaded().add_norm_backward
+        shared_out(
+            inverse.numel(), lambda begin, end, part: function(begin, end, width, *given, *pointers(*sums[part]))
+        )
+        by_bias, by_gain, by_shift = sums.sum(0)
+        return by_x, by_y, by_bias, None, by_gain, by_shift, None
+
+
+def linear_relu(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """max(0, x Wᵀ + b), from x [..., D], weight [F, D] and bias [F] to [..., F]."""
+    result: Tensor = _LinearRelu.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+    return result
+
+
+class _LinearRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        result = F.linear(x, weight)
+        width = len(weight)
+        function, given = loaded().relu_forward, pointers(bias, result)
+        shared_out(result.numel() // width, lambda begin, end, _: function(begin, end, width, *given))
+        ctx.save_for_backward(x, weight, result)
+        return result
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, result = ctx.saved_tensors
+        width = len(weight)
+        gradient = gradients[0].contiguous()
+        before = torch.empty_like(result)
+        sums = result.new_zeros(torch.get_num_threads(), width)
+        function, given = loaded().relu_backward, pointers(result, gradient, before)
+        shared_out(
+            result.numel() // width, lambda begin, end, part: function(begin, end, width, *given, sums[part].data_ptr())
+        )
+        rows = before.view(-1, width)
+        return before @ weight, rows.t() @ x.reshape(len(rows), -1), sums.sum(0)
+
+
+def exponentials_(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """Turn logits [N, V] into e^(logit - largest of its row), in place; gives each row's largest and sum, [N]."""
+    if not (takes(logits) and logits.is_contiguous()):
+        largest = logits.amax(-1)
+        return largest, logits.sub_(largest[:, None]).exp_().sum(-1)
+    rows, width = logits.shape
+    largest, sums = logits.new_empty(rows), logits.new_empty(rows)
+    function, given = loaded().exponentials, pointers(logits, largest, sums)
+    shared_out(rows, lambda begin, end, _: function(begin, end, width, *given))
+    return largest, sums
