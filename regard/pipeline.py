@@ -23,6 +23,7 @@ from regard.models import build_model
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, CONFIG, LoadedModel
 from regard.models.pretrained import place_pretrained_vectors
+from regard.native.library import why_not
 from regard.progress import note, task
 from regard.recipe import format_config, load_config
 from regard.search.translator import Translator
@@ -109,6 +110,8 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     tokenizers = Tokenizers.load(run)
     prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
     note(f"{len(prepared):,} training pairs{_left_out(prepared)}")
+    if device.type == "cpu" and (reason := why_not()):
+        note(f"training without the kernels in C, which is slower: {reason} (docs/kernels.md)")
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from train_systems.measuring import process_peak_mb
+from train_systems.measuring import process_memory_mb, process_peak_mb
 
 LAST_LINES = 15
 GRACE_SECONDS = 20.0
@@ -73,6 +73,10 @@ class Command:
         peaks = (process_peak_mb(member) or 0.0 for member in family(self.process.pid))
         self.peak_memory_mb = max(self.peak_memory_mb, sum(peaks))
         return self.peak_memory_mb
+
+    def own_memory_mb(self) -> float:
+        """The memory that its processes hold now, without the pages of files."""
+        return sum(process_memory_mb(member, "RssAnon") or 0.0 for member in family(self.process.pid))
 
     def stop(self) -> None:
         """Ask it to leave, and end what is still there after a while."""

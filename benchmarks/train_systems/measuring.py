@@ -103,9 +103,14 @@ def own_peak_memory_mb() -> float:
 
 def process_peak_mb(process: int | str) -> float | None:
     """The high-water mark of a process's resident memory; None where /proc does not tell, or it is gone."""
+    return process_memory_mb(process, "VmHWM")
+
+
+def process_memory_mb(process: int | str, kind: str) -> float | None:
+    """One of the kinds of memory of which /proc keeps count."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:
         return None
     lines = (line.split() for line in status.splitlines())
-    return next((int(line[1]) / 1024 for line in lines if line and line[0] == "VmHWM:"), None)
+    return next((int(line[1]) / 1024 for line in lines if line and line[0] == f"{kind}:"), None)

@@ -78,8 +78,9 @@ def _chunk_rows(vocabulary: int) -> int:
 
 
 def _chunks(rows: int, vocabulary: int) -> list[slice]:
-    size = _chunk_rows(vocabulary)
-    return [slice(start, min(start + size, rows)) for start in range(0, rows, size)]
+    """Slices of nearly equal size, none larger than a chunk may be."""
+    count = -(-rows // _chunk_rows(vocabulary))
+    return [slice(rows * number // count, rows * (number + 1) // count) for number in range(count)]
 
 
 def _without_gradient(
