@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from train_speed import corpus_folder
@@ -40,7 +41,7 @@ from regard.recipe import format_config, parse_config
 AXES: dict[str, tuple[int, ...]] = {
     "width": (64, 128, 256, 512),
     "depth": (1, 2, 4, 8),
-    "sentences joined": (1, 2, 4, 8),
+    "joined": (1, 2, 4, 8),  # neighbouring sentences made one
     "pairs": (10_000, 100_000, 1_000_000),
 }
 
@@ -158,18 +159,12 @@ def _corpus(data: Path, folder: Path, joined: int = 1, pairs: int | None = None)
 
 
 def _table(points: list[Point]) -> Table:
-    table = Table(title="What training costs as the work grows (shape tiny but for one size)", title_justify="left")
-    headings = (
-        "size",
-        "parameters",
-        "source tokens a pair",
-        "pairs",
-        "first step after",
-        "target tok/s",
-        "peak MB",
-        "own MB",
+    table = Table(
+        title="What training costs as the work grows (shape tiny but for one size)",
+        title_justify="left",
+        box=SIMPLE_HEAD,
     )
-    for heading in headings:
+    for heading in ("", "parameters", "tokens/pair", "start", "tok/s", "peak MB", "own MB"):
         table.add_column(heading, justify="right", no_wrap=True)
     for axis, group in itertools.groupby(points, key=lambda point: point.axis):
         for point in group:
@@ -177,7 +172,6 @@ def _table(points: list[Point]) -> Table:
                 f"{axis} {point.value:,}",
                 f"{point.parameters:,}",
                 f"{point.source_tokens_a_pair:.1f}",
-                f"{point.pairs:,}",
                 f"{point.start_seconds:.1f} s",
                 f"{point.tokens_per_second:,.0f}",
                 f"{point.peak_memory_mb:,.0f}",

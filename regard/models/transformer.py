@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.models.contract import Memory, Record, SequenceToSequence, State
+from regard.native.decoder import DecoderLayerParts, DecoderParts
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.embedding import Positions, TokenEmbedding
-from regard.nn.feed_forward import AnyFeedForward, build_feed_forward
+from regard.nn.feed_forward import AnyFeedForward, FeedForward, build_feed_forward
 from regard.nn.linear import linear
 from regard.nn.masks import causal, padding_mask, pattern_mask
 from regard.nn.positions import FixedPositions, LearnedPositions, NoPositions, Rotation
 from regard.nn.randomness import Dropout, Randomness
 from regard.nn.residual import RESIDUALS, Residual
 from regard.nn.scores import SCORES, Attend
+
+MOST_POSITIONS = 4096
+"""Positions of fixed waves that are handed to the decoder in C."""
 
 
 class EncoderLayer(nn.Module):
@@ -117,6 +122,31 @@ class Transformer(SequenceToSequence):
         features: Tensor = self.decoder_norm(x)
         return features
 
+    def decoder_parts(self) -> DecoderParts | None:
+        """What the decoder in C needs; None where it has no form for one of the parts."""
+        attends = [
+            attend for layer in self._decoder_layers() for attend in (layer.attention.attend, layer.cross.attend)
+        ]
+        plain = all(attend.plain and attend.scale is not None for attend in attends)
+        rotated = any(layer.attention.rotation is not None for layer in self._decoder_layers())
+        table = self.target_embedding.positions.table(MOST_POSITIONS)
+        if not plain or rotated or not all(_has_relu(layer.feed_forward) for layer in self._decoder_layers()):
+            return None
+        return DecoderParts(
+            layers=[_layer_parts(layer) for layer in self._decoder_layers()],
+            heads=attends[0].heads,
+            norm_first=isinstance(self.decoder_norm, nn.LayerNorm),
+            embedding=self.target_embedding.table.weight,
+            embedding_scale=self.target_embedding.scale,
+            positions=table,
+            score_scale=attends[0].scale or 1.0,
+            final_norm=self.decoder_norm if isinstance(self.decoder_norm, nn.LayerNorm) else None,
+            output=self.output,
+        )
+
+    def _decoder_layers(self) -> list[DecoderLayer]:
+        return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
+
     def start(self, memory: Memory) -> State:
         fixed = {"mask": memory.mask}
         for number, layer in enumerate(self.decoder):
@@ -140,6 +170,26 @@ class Transformer(SequenceToSequence):
                 number,
             )
         return self.output(self.decoder_norm(x[:, 0])), State(state.fixed, moving)
+
+
+def _has_relu(feed_forward: AnyFeedForward) -> bool:
+    return isinstance(feed_forward, FeedForward) and feed_forward.activation is F.relu
+
+
+def _layer_parts(layer: DecoderLayer) -> DecoderLayerParts:
+    assert isinstance(layer.feed_forward, FeedForward)
+    return DecoderLayerParts(
+        query_key_value=layer.attention.query_key_value,
+        attention_output=layer.attention.output,
+        query=layer.cross.query,
+        key_value=layer.cross.key_value,
+        cross_output=layer.cross.output,
+        inner=layer.feed_forward.inner,
+        outer=layer.feed_forward.outer,
+        attention_norm=layer.attention_residual.norm,
+        cross_norm=layer.cross_residual.norm,
+        feed_forward_norm=layer.feed_forward_residual.norm,
+    )
 
 
 def _record(record: Record | None, name: str, weights: Tensor | None) -> None:

@@ -1,71 +1,10 @@
 /* The loops of training that a matrix library does badly: many small attentions, and passes over rows that torch makes
- * one by one. Plain C with the vector extensions of GCC and Clang, so that it runs on any processor these know.
- * Everything is float32. Nothing here allocates, keeps state, or starts a thread. */
+ * one by one. Everything is float32. Nothing here allocates, keeps state, or starts a thread. */
 
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "vectors.h"
 
-#define LANES 16
 #define MAX_KEYS 128  /* these two must agree with attention.py */
 #define MAX_WIDTH 128
-
-typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-
-static inline vector load(const float *from) { return *(const vector *)from; }
-static inline void store(float *to, vector value) { *(vector *)to = value; }
-static inline vector all(float value) { return (vector){0} + value; }
-
-static inline vector select(integers condition, vector yes, vector no) {
-    return (vector)((condition & (integers)yes) | (~condition & (integers)no));
-}
-
-/* Where a is not a number, so is the result. */
-static inline vector smaller(vector a, vector b) { return select(b < a, b, a); }
-static inline vector larger(vector a, vector b) { return select(b > a, b, a); }
-
-/* A vector with its lanes `distance` apart changed for each other. */
-#define EXCHANGED(value, distance)                                                                                 \
-    __builtin_shuffle(value, (integers){0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,      \
-                                        5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance,      \
-                                        10 ^ distance, 11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, \
-                                        15 ^ distance})
-
-static inline float sum_of(vector value) {
-    value += EXCHANGED(value, 8);
-    value += EXCHANGED(value, 4);
-    value += EXCHANGED(value, 2);
-    value += EXCHANGED(value, 1);
-    return value[0];
-}
-
-static inline float largest_of(vector value) {
-    value = larger(value, EXCHANGED(value, 8));
-    value = larger(value, EXCHANGED(value, 4));
-    value = larger(value, EXCHANGED(value, 2));
-    value = larger(value, EXCHANGED(value, 1));
-    return value[0];
-}
-
-/* e^x to within a few units in the last place, for x up to 88; below -87 it stays at e^-87. */
-static inline vector exponential(vector x) {
-    x = larger(smaller(x, all(88.0f)), all(-87.0f));
-    const vector magic = all(12582912.0f); /* 1.5 * 2^23: adding and taking it away rounds to an integer */
-    vector whole = x * 1.44269504f + magic;
-    integers power = (integers)whole << 23;
-    whole -= magic;
-    vector rest = x - whole * 0.693359375f;
-    rest -= whole * -2.12194440e-4f;
-    vector result = all(1.9875691500e-4f);
-    result = result * rest + 1.3981999507e-3f;
-    result = result * rest + 8.3334519073e-3f;
-    result = result * rest + 4.1665795894e-2f;
-    result = result * rest + 1.6666665459e-1f;
-    result = result * rest + 5.0000001201e-1f;
-    result = result * rest * rest + rest + 1.0f;
-    return (vector)((integers)result + power);
-}
 
 /* result[m, :] = factors[m, :] times rows[:, :], for a result of `width` columns, a multiple of LANES.
  * Factors may be read along either of their sides: `next_m` and `next_n` are the distances between neighbours. */

@@ -1,4 +1,4 @@
-"""Compiles kernels.c for this processor, once, and loads it. Without a C compiler all else works, only slower."""
+"""Compiles the C files beside it, once for each processor, and loads them. Without a compiler all works, slower."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-SOURCE = Path(__file__).with_name("kernels.c")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "decoder.c"))
+HEADER = Path(__file__).with_name("vectors.h")
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""
 FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
@@ -38,6 +39,8 @@ FUNCTIONS = {
     "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],
     "relu_backward": [LONG, LONG, LONG, *[POINTER] * 4],
     "exponentials": [LONG, LONG, LONG, *[POINTER] * 3],
+    "decoder_step": [POINTER, POINTER],
+    "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
 TRIAL = """
 import ctypes, sys
@@ -138,7 +141,8 @@ def _own_folder() -> Path:
 
 def _fingerprint(compiler: str) -> str:
     """A name for all that the compiled code depends on."""
-    parts = [SOURCE.read_text(encoding="utf-8"), repr((FLAGS, TUNED)), compiler, _version(compiler), _processor()]
+    texts = [path.read_text(encoding="utf-8") for path in (HEADER, *SOURCES)]
+    parts = [*texts, repr((FLAGS, TUNED)), compiler, _version(compiler), _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -157,7 +161,7 @@ def _processor() -> str:
 
 def _compile(compiler: str, path: Path) -> None:
     for flags in ((*FLAGS, *TUNED), FLAGS):
-        command = [compiler, *flags, "-o", str(path), str(SOURCE), "-lm"]
+        command = [compiler, *flags, "-o", str(path), *map(str, SOURCES), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION)
         if done.returncode == 0:
             return

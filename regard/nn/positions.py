@@ -35,6 +35,10 @@ class NoPositions(nn.Module):
         """Give back x [B, T, D], whose first token stands at position `start`."""
         return x
 
+    def table(self, length: int) -> Tensor | None:  # noqa: ARG002 - the signature of its kind
+        """The vectors [length, D] of the first positions; None where nothing is added."""
+        return None
+
 
 class FixedPositions(nn.Module):
     """Adds a table of waves that grows as needed, so that no sentence is too long."""
@@ -54,6 +58,10 @@ class FixedPositions(nn.Module):
             self._table = self._waves(max(2 * end, 256), self._width).to(x)
         return x + self._table[start:end]
 
+    def table(self, length: int) -> Tensor:
+        """The vectors [length, D] of the first positions."""
+        return self._waves(length, self._width).float()
+
 
 class LearnedPositions(nn.Module):
     """Adds a learned vector for each position up to a limit."""
@@ -61,12 +69,16 @@ class LearnedPositions(nn.Module):
     def __init__(self, limit: int, width: int) -> None:
         super().__init__()
         self.limit = limit
-        self.table = nn.Parameter(torch.empty(limit, width))
-        nn.init.normal_(self.table, std=width**-0.5)
+        self.vectors = nn.Parameter(torch.empty(limit, width))
+        nn.init.normal_(self.vectors, std=width**-0.5)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """Add the vectors of positions start, start + 1, … to x [B, T, D]."""
-        return x + self.table[start : start + x.size(1)]
+        return x + self.vectors[start : start + x.size(1)]
+
+    def table(self, length: int) -> Tensor:  # noqa: ARG002 - it has as many as it has
+        """The vectors [limit, D] of all positions."""
+        return self.vectors
 
 
 class Rotation(nn.Module):

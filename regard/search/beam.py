@@ -16,10 +16,10 @@ from torch.nn import functional
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
-from regard.models.contract import SequenceToSequence, State
+from regard.search.engine import Engine, SearchState
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
-from regard.search.rules import check_best, first_tokens, length_limits, next_log_probabilities
+from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
 
 
 @dataclass
@@ -40,7 +40,7 @@ class _Front:
     """[B * W, t]: the hypotheses, beginning mark first."""
     log_probabilities: Tensor
     """[B, W], in float64; minus infinity where a row is empty."""
-    state: State
+    state: SearchState
 
     @property
     def length(self) -> int:
@@ -59,7 +59,7 @@ class _Candidates:
 
 @torch.inference_mode()
 def beam_search(
-    model: SequenceToSequence,
+    engine: Engine,
     source: Tensor,
     source_mask: Tensor,
     config: SearchConfig,
@@ -74,16 +74,16 @@ def beam_search(
     check_best(best, config)
     found = [NBest(best) for _ in range(len(source))]
     if len(source):
-        front = _first_front(model, source, source_mask, config, longest)
+        front = _first_front(engine, source, source_mask, config, longest)
         while len(front.sentences):
-            logits, front.state = model.step(front.tokens[:, -1], front.state)
-            candidates = _rank(next_log_probabilities(logits), front.log_probabilities, config.beam)
+            logits, front.state = engine.step(front.tokens[:, -1], front.state)
+            candidates = _rank(*best_tokens(logits, config.beam), front.log_probabilities, config.beam)
             front = _advance(front, candidates, found, config)
     return [hypotheses.best() for hypotheses in found]
 
 
 def _first_front(
-    model: SequenceToSequence, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None
+    engine: Engine, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None
 ) -> _Front:
     size, device = len(source), source.device
     limits = length_limits(source_mask, config, longest)
@@ -96,15 +96,16 @@ def _first_front(
         to_beat=torch.full((size,), -math.inf, dtype=torch.float64, device=device),
         tokens=first_tokens(size, device),
         log_probabilities=torch.zeros(size, 1, dtype=torch.float64, device=device),
-        state=model.start(model.encode(source, source_mask)),
+        state=engine.start(engine.encode(source, source_mask)),
     )
 
 
-def _rank(step_log_probabilities: Tensor, log_probabilities: Tensor, beam: int) -> _Candidates:
-    """The best continuations, from log-probabilities of the next token [B * W, V] and of what is there [B, W]."""
+def _rank(each: Tensor, tokens: Tensor, log_probabilities: Tensor, beam: int) -> _Candidates:
+    """The best continuations, from the best next tokens of each row [B * W, k] and from what is there [B, W].
+
+    A sentence's best K are among the best K of each of its rows.
+    """
     sentences, width = log_probabilities.shape
-    # A sentence's best K are among the best K of each of its rows, so the wide search is over V and not over W * V.
-    each, tokens = step_log_probabilities.topk(min(beam, step_log_probabilities.size(1)), dim=1)
     each = (log_probabilities.view(-1, 1) + each).view(sentences, -1)
     values, order = each.topk(min(beam, each.size(1)), dim=1)
     first_row = torch.arange(sentences, device=order.device)[:, None] * width

@@ -7,15 +7,15 @@ from torch import Tensor
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
-from regard.models.contract import SequenceToSequence
+from regard.search.engine import Engine
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
-from regard.search.rules import first_tokens, length_limits, next_log_probabilities
+from regard.search.rules import best_tokens, first_tokens, length_limits
 
 
 @torch.inference_mode()
 def greedy_search(
-    model: SequenceToSequence, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None = None
+    engine: Engine, source: Tensor, source_mask: Tensor, config: SearchConfig, longest: int | None = None
 ) -> list[list[Hypothesis]]:
     """One hypothesis for each row of `source` [B, S]; sentences leave the batch as they end.
 
@@ -26,11 +26,12 @@ def greedy_search(
     limits = length_limits(source_mask, config, longest)
     tokens = first_tokens(len(source), source.device)
     log_probabilities = torch.zeros(len(source), dtype=torch.float64, device=source.device)
-    state = model.start(model.encode(source, source_mask)) if len(source) else None
+    state = engine.start(engine.encode(source, source_mask)) if len(source) else None
     while state is not None and len(sentences):
-        logits, state = model.step(tokens[:, -1], state)
-        step_log_probabilities, next_tokens = next_log_probabilities(logits).max(dim=-1)
-        log_probabilities = log_probabilities + step_log_probabilities
+        logits, state = engine.step(tokens[:, -1], state)
+        step_log_probabilities, best = best_tokens(logits, 1)
+        next_tokens = best[:, 0]
+        log_probabilities = log_probabilities + step_log_probabilities[:, 0]
         tokens = torch.cat([tokens, next_tokens[:, None]], dim=1)
         length = tokens.size(1) - 1
         ended = next_tokens == EOS_ID

@@ -10,6 +10,9 @@ from torch import Tensor
 from regard.config import SearchConfig
 from regard.data.vocabulary import BOS_ID, PAD_ID, SPECIAL_TOKENS, UNK_ID
 from regard.errors import InputError
+from regard.native.decoder import MAX_BEST
+from regard.native.decoder import best_tokens as native_best_tokens
+from regard.native.library import takes
 
 
 def check_best(best: int, config: SearchConfig) -> None:
@@ -29,16 +32,25 @@ def length_limits(source_mask: Tensor, config: SearchConfig, longest: int | None
     return limits if longest is None else limits.clamp(max=longest)
 
 
-def next_log_probabilities(logits: Tensor) -> Tensor:
-    """Log-probabilities [R, V] of the next token from logits [R, V]; what no output may hold has minus infinity.
+def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The likeliest next tokens of each row of logits [R, V], best first: log-probabilities and numbers [R, count].
 
-    The forbidden tokens keep their share of the probability, so that a search and the scoring of a given output agree.
+    What no output may hold is left out, but keeps its share of the probability, so that a search and the scoring of a
+    given output agree. A small vocabulary may have fewer than `count`.
     """
+    never = forbidden_tokens(logits.size(1))
+    count = min(count, logits.size(1))
+    if takes(logits) and logits.is_contiguous() and count <= MAX_BEST:
+        return native_best_tokens(logits, count, never)
     log_probabilities = logits.float().log_softmax(dim=-1)
-    only_unknown_left = logits.size(1) <= len(SPECIAL_TOKENS)
-    for token in (PAD_ID, BOS_ID) if only_unknown_left else (PAD_ID, BOS_ID, UNK_ID):
-        log_probabilities[:, token] = -math.inf
-    return log_probabilities
+    log_probabilities[:, list(never)] = -math.inf
+    values, tokens = log_probabilities.topk(count, dim=1)
+    return values, tokens
+
+
+def forbidden_tokens(vocabulary: int) -> tuple[int, ...]:
+    """What no output may hold: marks, and the unknown token where there is any other."""
+    return (PAD_ID, BOS_ID) if vocabulary <= len(SPECIAL_TOKENS) else (PAD_ID, BOS_ID, UNK_ID)
 
 
 def first_tokens(sentences: int, device: torch.device) -> Tensor:

@@ -17,6 +17,7 @@ from regard.progress import Task
 from regard.recipe import parse_config
 from regard.search.batching import pad, token_batches
 from regard.search.beam import beam_search
+from regard.search.engine import engine_for
 from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis
 from regard.search.rules import check_best
@@ -65,6 +66,7 @@ class Translator:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model, self.config, self.tokenizers = loaded.model, loaded.config, loaded.tokenizers
+        self._engine = engine_for(self.model)
         learned = self.config.model.positions == "learned"
         self._longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
         self._longest_target = self.config.model.max_positions if learned else None
@@ -173,8 +175,8 @@ class Translator:
     def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
         source, source_mask = pad(sources, self.model.device)
         if search.beam == best == 1:
-            return greedy_search(self.model, source, source_mask, search, self._longest_target)
-        return beam_search(self.model, source, source_mask, search, best, self._longest_target)
+            return greedy_search(self._engine, source, source_mask, search, self._longest_target)
+        return beam_search(self._engine, source, source_mask, search, best, self._longest_target)
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         target = self.tokenizers.target
