@@ -50,14 +50,22 @@ class TrainingBatches:
 
     With `world` processes, number `rank` of them gets every `world`-th batch of the same sequence that one process
     would get, so that one step of all is `world` batches in a row. Where the last batches are fewer than `world`, the
-    other processes get one without targets: every process takes as many steps as every other.
+    other processes get one without targets: every process takes as many steps as every other. With `pinned`, batches
+    lie in page-locked memory, for a GPU.
     """
 
     def __init__(
-        self, prepared: PreparedCorpus, tokenizers: Tokenizers, config: Config, *, rank: int = 0, world: int = 1
+        self,
+        prepared: PreparedCorpus,
+        tokenizers: Tokenizers,
+        config: Config,
+        *,
+        rank: int = 0,
+        world: int = 1,
+        pinned: bool = False,
     ) -> None:
         self._maker = PoolMaker(prepared, tokenizers, config)
-        self._rank, self._world = rank, world
+        self._rank, self._world, self._pinned = rank, world, pinned
         self._ahead: PoolWork | None = None
 
     def epoch(self, epoch: int, start: Position = START) -> Iterator[tuple[Batch, Position]]:
@@ -83,7 +91,8 @@ class TrainingBatches:
         """This process's batch of a group; one that teaches nothing where the end of an epoch has none for it."""
         pool, place = group[min(self._rank, len(group) - 1)]
         batch = pool.batch(place)
-        return batch if self._rank < len(group) else batch.without_targets()
+        batch = batch if self._rank < len(group) else batch.without_targets()
+        return batch.pin() if self._pinned else batch
 
     def _places(self, epoch: int, start: Position, stopped: Stopped) -> Iterator[tuple[Pool, int, Position]]:
         """Every batch of the epoch as (pool, its place in it, the position after it)."""
