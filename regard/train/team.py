@@ -125,7 +125,15 @@ def team_of_torchrun(device: torch.device, shard: bool = False) -> Iterator[Team
         yield Team()
         return
     with engine(device, size, **_meeting_place()):
-        yield torch_team(distributed.get_rank(), size, device, shard)
+        try:
+            yield torch_team(distributed.get_rank(), size, device, shard)
+        except RuntimeError as error:
+            if not any(engine_name in str(error) for engine_name in ("gloo", "NCCL")):
+                raise
+            raise RegardError(
+                "another process of this run has gone; where torchrun has restarts left (--max-restarts) it starts all "
+                "again, and they go on from the last checkpoint. The same command does so too"
+            ) from error
 
 
 def _meeting_place() -> dict[str, Any]:
