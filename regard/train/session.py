@@ -82,7 +82,7 @@ class Session:
         parts: dict[str, Tensor] = {}
         for name, tensor in sorted(tensors.items()):
             parameter = parameters.get(_OWNER.sub(r"\1", name))
-            parts[name] = tensor if parameter is None else self.team.part(tensor, parameter)
+            parts[name] = tensor if parameter is None else self.team.kept(tensor, parameter)
         return parts
 
     def best_weights(self, newest: dict[str, Tensor]) -> tuple[str, dict[str, Tensor]]:

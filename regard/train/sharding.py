@@ -56,7 +56,7 @@ class ShardedTeam(TorchTeam):
                 found[name] = full.detach().cpu()
         return found
 
-    def part(self, whole: Tensor, like: Tensor) -> Tensor:
+    def kept(self, whole: Tensor, like: Tensor) -> Tensor:
         if isinstance(like, DTensor) and like.shape == whole.shape:
             return distribute_tensor(whole.to(like.device), like.device_mesh, like.placements)
         return whole

@@ -53,7 +53,7 @@ class Team:
         """Tensors of the model, or shaped like them, in full; all processes must ask, and one that leads is told."""
         return dict(tensors)
 
-    def part(self, whole: Tensor, like: Tensor) -> Tensor:  # noqa: ARG002 - the signature of its kind
+    def kept(self, whole: Tensor, like: Tensor) -> Tensor:  # noqa: ARG002 - the signature of its kind
         """What this process keeps of a whole tensor, if it keeps it as it keeps `like`; all processes must ask."""
         return whole
 

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -160,6 +161,28 @@ def test_a_run_goes_on_when_one_process_was_killed(recipe, pair, tmp_path):
     killed = tmp_path / "killed"
     train(recipe, killed, 2, meanwhile=kill_a_worker_at(killed, 23))
     expected, got = load_file(run / "model.safetensors"), load_file(killed / "model.safetensors")
+    assert all(torch.equal(got[name], expected[name]) for name in expected)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
+def test_two_machines_go_on_when_a_process_of_one_was_killed(recipe, pair, tmp_path):
+    """Two torchruns on this machine stand for two machines, which need not count restarts alike."""
+    run, environment = tmp_path / "run", {**os.environ, "OMP_NUM_THREADS": "1", "REGARD_RUN": str(tmp_path / "run")}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        place = ["--rdzv-backend", "c10d", "--rdzv-id", "x", "--rdzv-endpoint", f"localhost:{free.getsockname()[1]}"]
+    launcher = ["-m", "torch.distributed.run", "--nnodes", "2", "--nproc-per-node", "1", "--max-restarts", "2", *place]
+    arguments = [sys.executable, *launcher, "-m", "regard", "train", str(recipe)]
+    machines = [subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE) for _ in range(2)]
+    try:
+        kill_a_worker_at(run, 23)(machines[1].pid)
+        for machine in machines:
+            _, errors = machine.communicate(timeout=120)
+            assert machine.returncode == 0, errors.decode()
+            assert b"a fault in regard" not in errors
+    finally:
+        for machine in machines:
+            machine.terminate()
+    expected, got = load_file(pair[0] / "model.safetensors"), load_file(run / "model.safetensors")
     assert all(torch.equal(got[name], expected[name]) for name in expected)
 
 
