@@ -169,7 +169,9 @@ def train(
     overrides: Overrides = None,
     run: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the run is kept.  [default: runs/ and the recipe's name]"),
+        typer.Option(
+            metavar="FOLDER", help="Where the run is kept.  [default: runs/ and the recipe's name]", envvar="REGARD_RUN"
+        ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Refuse to begin anew: there must be a run to go on with.")

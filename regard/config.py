@@ -150,7 +150,15 @@ class TrainConfig(Section):
         le=512,
         description="processes that share each batch; 0: one a core, on a CPU and for batches that are worth it",
     )
+    shard: bool = Field(
+        False,
+        description="share out weights, gradients and optimiser among the processes, where one cannot hold them all",
+    )
     device: str = Field("auto", description="auto, cpu, cuda or cuda:N")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto",
+        description="of matrix products; auto: fp32 on a CPU, else bf16, or fp16 where the device has no bf16",
+    )
     tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
 
 

@@ -90,7 +90,10 @@ default below. On the command line `key=value` overrides the recipe:
     regard train recipes/own-text.toml train.max_steps=600 model.preset=small
 
 A key that does not exist, or a value of the wrong type, is refused, with the nearest right name. The configuration
-that a run came to is saved with its model, in `config.toml`. `regard describe --keys` prints this list."""
+that a run came to is saved with its model, in `config.toml`. `regard describe --keys` prints this list.
+
+[Processes](processes.md) says more of `train.processes` and `train.shard`, [precision](precision.md) of
+`train.precision`, [schedules](schedules.md) of `train.schedule`."""
 
 
 def _lead(model: type[BaseModel]) -> str:

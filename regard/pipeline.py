@@ -29,6 +29,7 @@ from regard.recipe import format_config, load_config
 from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
+from regard.train.probe import agreed_precision
 from regard.train.processes import available_cores, joined_team, leading_team, processes_for
 from regard.train.team import Team, team_of_torchrun
 from regard.train.validation import Bleu, Validator
@@ -82,8 +83,8 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     run = Path(run)
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
-    device = _device(config)
-    with team_of_torchrun(device) as team:
+    device = _device(config, int(os.environ.get("LOCAL_RANK", "0")))
+    with team_of_torchrun(device, config.train.shard) as team:
         if team.leads:
             _open_run(config, run, must_resume)
             _learn_tokenizers(config, run)
@@ -92,14 +93,14 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
         if count == 1 or team.size > 1:
             return _train(config, run, device, team)
     PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
-    with leading_team(count, run, device) as team:
+    with leading_team(count, run, device, config.train.shard) as team:
         return _train(config, run, device, team)
 
 
 def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
     """Train as one of several processes on this machine, of which another leads."""
-    device = _device(config)
-    with joined_team(rank, size, port, device) as team:
+    device = _device(config, rank)
+    with joined_team(rank, size, port, device, config.train.shard) as team:
         _train(config, run, device, team)
 
 
@@ -116,9 +117,12 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)
     place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
-    batches = TrainingBatches(prepared, tokenizers, config, **place)
+    batches = TrainingBatches(prepared, tokenizers, config, pinned=device.type == "cuda", **place)
     validator = _validator(config, tokenizers) if team.leads else None
-    trainer = Trainer(model.to(device), batches, validator, config, run, team)
+    precision = agreed_precision(config, model, run, device, team)
+    if not team.shards:  # else each process takes its part of a layer there, and no more
+        model.to(device)
+    trainer = Trainer(model, batches, validator, config, run, team, precision)
     outcome = trainer.train()
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
@@ -207,7 +211,8 @@ def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) 
     return score
 
 
-def _device(config: Config) -> torch.device:
+def _device(config: Config, number: int) -> torch.device:
+    """Where this process, the `number`-th on its machine, computes."""
     name = config.train.device
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -215,6 +220,12 @@ def _device(config: Config) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise ConfigError(f"`train.device` is {name!r}: use auto, cpu, cuda or cuda:N") from None
-    if device.type == "cuda" and not torch.cuda.is_available():
+    if device.type != "cuda":
+        return device
+    if not torch.cuda.is_available():
         raise ConfigError(f"`train.device` is {name!r}, but torch finds no CUDA device here; use cpu or auto")
+    device = torch.device("cuda", number) if device.index is None else device
+    if device.index >= torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise ConfigError(f"there is no {device} here, for torch finds {found} CUDA devices: start as many processes")
     return device

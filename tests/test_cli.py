@@ -56,6 +56,14 @@ def test_torch_is_not_imported_where_it_is_not_needed(arguments: list[str]) -> N
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=False).returncode == 0
 
 
+def test_the_environment_may_name_the_folder_of_a_run(
+    recipe: Path, tmp_path: Path, regard: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REGARD_RUN", str(tmp_path / "there"))
+    assert regard("train", recipe, "train.max_steps=1", "train.validation_sentences=0").code == 0
+    assert (tmp_path / "there/model.safetensors").is_file()
+
+
 class TestTranslate:
     def test_line_for_line_with_an_empty_one_between(self, tiny_run: Path, regard: Command) -> None:
         finished = regard("translate", tiny_run, input=b"A man.\n\nTwo dogs.\n")

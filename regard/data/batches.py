@@ -52,7 +52,8 @@ class TrainingBatches:
     would get, so that one step of all is `world` batches in a row. Where the last batches are fewer than `world`, the
     other processes get one without targets: every process takes as many steps as every other.
 
-    With `parts`, each batch is cut into as many parts of nearly equal rows, and this process gets number `part`.
+    With `parts`, each batch is cut into as many parts of nearly equal rows, and this process gets number `part`. With
+    `pinned`, batches lie in page-locked memory, for a GPU.
     """
 
     def __init__(
@@ -65,10 +66,12 @@ class TrainingBatches:
         world: int = 1,
         part: int = 0,
         parts: int = 1,
+        pinned: bool = False,
     ) -> None:
         self._maker = PoolMaker(prepared, tokenizers, config)
         self._rank, self._world = rank, world
         self._part, self._parts = part, parts
+        self._pinned = pinned
         self._ahead: PoolWork | None = None
 
     def epoch(self, epoch: int, start: Position = START) -> Iterator[tuple[Batch, Position]]:
@@ -94,7 +97,8 @@ class TrainingBatches:
         """This process's batch of a group; one that teaches nothing where the end of an epoch has none for it."""
         pool, place = group[min(self._rank, len(group) - 1)]
         batch = pool.batch(place)
-        return batch.part(self._part, self._parts) if self._rank < len(group) else batch.without_targets()
+        batch = batch.part(self._part, self._parts) if self._rank < len(group) else batch.without_targets()
+        return batch.pin() if self._pinned else batch
 
     def _places(self, epoch: int, start: Position, stopped: Stopped) -> Iterator[tuple[Pool, int, Position]]:
         """Every batch of the epoch as (pool, its place in it, the position after it)."""

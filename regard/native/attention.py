@@ -100,14 +100,16 @@ class _Attention(torch.autograd.Function):
         shape, gradient = ctx.shape, gradients[0].contiguous()
         by_first = torch.empty_like(first)
         by_second = None if second is None else torch.empty_like(second)
-        sums = first.new_zeros(torch.get_num_threads(), 3, gradient.size(-1))  # by the three biases, of each thread
+        sums = first.new_zeros(
+            torch.get_num_threads(), 3, gradient.size(-1)
+        )  # by the biases, of each thread; by the key's it is zero
         function = loaded().attention_backward
         given = pointers(
             *_parts(first, second), *_parts(first_bias, second_bias), weights, gradient, *_parts(by_first, by_second)
         )
         shared_out(
             len(first),
-            lambda begin, end, part: function(ctypes.byref(shape), begin, end, *given, *pointers(*sums[part])),
+            lambda begin, end, part: function(ctypes.byref(shape), begin, end, *given, *pointers(*sums[part, ::2])),
         )
         by_biases = sums.sum(0).flatten()
         by_first_bias, by_second_bias = by_biases[: len(first_bias)], by_biases[len(first_bias) :]

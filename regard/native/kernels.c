@@ -136,11 +136,12 @@ void attention_forward(
     }
 }
 
-/* The gradients by query, key and value, which lie as these do; adds to those by the three biases. */
+/* The gradients by query, key and value, which lie as these do; adds to those by the biases. That by the key's bias is
+ * zero, for it moves all scores of a query alike; a sum would only be the noise of rounding. */
 void attention_backward(
     const Shape *shape, long begin, long end, const float *query, const float *key, const float *value,
     const float *query_bias, const float *key_bias, const float *value_bias, const float *weights,
-    const float *gradient, float *by_query, float *by_key, float *by_value, float *by_query_bias, float *by_key_bias,
+    const float *gradient, float *by_query, float *by_key, float *by_value, float *by_query_bias,
     float *by_value_bias) {
     const int queries = shape->queries, keys = shape->keys, width = shape->width, padded = shape->padded;
     float rows[MAX_WIDTH * MAX_KEYS], turned[MAX_WIDTH * MAX_KEYS], by_scores[MAX_KEYS * MAX_KEYS];
@@ -169,7 +170,6 @@ void attention_backward(
             add_rows(queries, width, by_query + at_query, shape->query_row, by_query_bias + at);
             gather(queries, width, query + at_query, shape->query_row, query_bias + at, rows);
             multiply(keys, by_scores, 1, padded, queries, rows, width, width, by_key + at_key, shape->key_row);
-            add_rows(keys, width, by_key + at_key, shape->key_row, by_key_bias + at);
         }
     }
 }

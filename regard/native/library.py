@@ -33,7 +33,7 @@ LONGEST_TRIAL = 60.0
 POINTER, LONG, FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 FUNCTIONS = {
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
-    "attention_backward": [POINTER, LONG, LONG, *[POINTER] * 14],
+    "attention_backward": [POINTER, LONG, LONG, *[POINTER] * 13],
     "add_norm_forward": [LONG, LONG, LONG, FLOAT, *[POINTER] * 9],
     "add_norm_backward": [LONG, LONG, LONG, *[POINTER] * 10],
     "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],

@@ -24,6 +24,7 @@ from regard.train.memory import keep_freed_memory
 from regard.train.meter import Meter
 from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate
+from regard.train.precision import Precision
 from regard.train.schedule import learning_rate
 from regard.train.session import Session
 from regard.train.signals import Interrupted, StopRequest, stop_request
@@ -56,12 +57,15 @@ class Trainer:
         config: Config,
         run: Path,
         team: Team | None = None,
+        precision: Precision | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
+        self.precision = precision or Precision()
         self.config, self.settings, self.run = config, config.train, run
-        self.session = Session(model, config, run)
-        self.objective = self.team.share(Objective(model, config.train.label_smoothing))
+        self.judged = self.team.judged(model)
+        self.objective = self.team.share(Objective(model, config.train.label_smoothing), self.precision.dtype)
+        self.session = Session(model, config, run, self.team)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
         self.meter = Meter()
 
@@ -90,6 +94,7 @@ class Trainer:
     def _resume(self) -> Standing:
         """Go on from the newest good checkpoint, which all processes read."""
         checkpoint = self.session.resume()
+        self.precision.restore(self.session.standing.scaling)
         if self.team.leads:
             self.log.resume(self.session.standing.step)
             if checkpoint is not None:
@@ -103,7 +108,7 @@ class Trainer:
         while not self._last_step() and standing.epoch < last_epoch:
             epoch, group = standing.epoch, []
             for batch, position in self.batches.epoch(epoch, standing.position):
-                group.append(batch.to(self.model.device))
+                group.append(batch.to(self.model.device, non_blocking=True))
                 if len(group) == self.settings.accumulate:
                     yield group, epoch, position
                     if self._last_step():
@@ -124,7 +129,9 @@ class Trainer:
         standing = self.session.standing
         step = standing.step + 1
         loss, likelihood, tokens, asked = self._gradients(batches, step, stop)
+        self.precision.unscale(self.session.optimiser)
         norm = self._scale_and_clip(1 / tokens)
+        scaled_too_far = self.precision.adapt()
         if math.isfinite(loss) and math.isfinite(norm):
             rate = learning_rate(step, self.settings, self.config.model.width)
             set_learning_rate(self.session.optimiser, rate)
@@ -132,6 +139,8 @@ class Trainer:
             self.session.update_average()
             self.meter.add(loss, likelihood, tokens, norm, rate)
             standing.bad_in_a_row = 0
+        elif math.isfinite(loss) and scaled_too_far:
+            self._overflow(step)
         else:
             self._bad_step(batches, step, loss, norm)
         standing.step, standing.epoch, standing.position = step, epoch, position
@@ -151,8 +160,9 @@ class Trainer:
             place = number * self.team.turns + self.team.turn
             self.model.randomness.begin(step, place, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
             with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
-                loss = self.objective(batch)
-                torch.autograd.backward(loss.smoothed)
+                with self.precision.autocast():
+                    loss = self.objective(batch)
+                self.precision.backward(loss.smoothed)
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
         tokens = sum(batch.tokens for batch in batches)
@@ -167,11 +177,17 @@ class Trainer:
         """
         scale *= self.team.size
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
-        norm = scale * float(torch.nn.utils.get_total_norm(gradients))
+        norm = scale * self.team.norm(gradients)
         if 0 < self.settings.clip_norm < norm:
             scale *= self.settings.clip_norm / norm
         torch._foreach_mul_(gradients, scale)
         return norm
+
+    def _overflow(self, step: int) -> None:
+        """A gradient was too large for float16 only because it was scaled: no fault of the data, so no bad step."""
+        if self.team.leads:
+            seconds = self.session.standing.seconds
+            self.log.write(step, "overflow", next_scale=self.precision.scale, seconds=seconds)
 
     def _bad_step(self, batches: list[Batch], step: int, loss: float, norm: float) -> None:
         standing = self.session.standing
@@ -198,44 +214,46 @@ class Trainer:
     def _validate_and_save(self, work: Task) -> None:
         """Judge, choose and save in the leading process, which tells the others what it found."""
         before, standing = time.monotonic(), self.session.standing
-        if self.team.leads:
-            self._judge_and_save(work)
+        weights = self.session.judged_weights()
+        score = self._validate(weights, work) if self.team.leads else None
+        self._save(score)
         standing.without_better = int(self.team.told([standing.without_better])[0])
-        self.session.saved()
         self.meter.leave_out(time.monotonic() - before)
 
-    def _judge_and_save(self, work: Task) -> None:
-        standing = self.session.standing
-        score = None
-        if self.validator is not None:
-            weights = self.session.judged_weights()
-            validation = self.validator.judge(self.model, weights)
-            score = validation.score(self.settings.choose_by)
-            better = standing.note_score(score)
-            if better:
-                save_weights(self.run, weights)
-            self.log.write(standing.step, "validation", **validation.metrics(), seconds=standing.seconds)
-            work.note(f"step {standing.step:,}: validation {validation.line()}{' (best so far)' if better else ''}")
+    def _validate(self, weights: dict[str, Tensor], work: Task) -> float | None:
+        standing, validation = self.session.standing, self._judge(weights)
+        if validation is None:
+            return None
+        score = self._score(validation)
+        better = standing.note_score(score)
+        if better:
+            save_weights(self.run, weights)
+        self.log.write(standing.step, "validation", **validation.metrics(), seconds=standing.seconds)
+        work.note(f"step {standing.step:,}: validation {validation.line()}{' (best so far)' if better else ''}")
+        return score
+
+    def _save(self, score: float | None = None) -> None:
+        self.session.standing.scaling = self.precision.state()
         self.session.save(score)
 
     def _leave(self, number: int) -> None:
-        if self.team.leads:
-            self.session.save(score=None)
+        self._save()
         self.log.close()
         self.team.meet()
         step = self.session.standing.step
         raise Interrupted(number, f"stopped and saved at step {step:,}; the same command goes on from there")
 
     def _finish(self) -> Outcome:
-        validation, chosen = self._choose() if self.team.leads else (None, "")
+        newest = self.session.judged_weights()
+        validation, chosen = self._choose(newest) if self.team.leads else (None, "")
         self.log.close()
         self.team.meet()
         standing = self.session.standing
         return Outcome(standing.step, standing.epoch, standing.tokens, standing.seconds, validation, chosen)
 
-    def _choose(self) -> tuple[Validation | None, str]:
+    def _choose(self, newest: dict[str, Tensor]) -> tuple[Validation | None, str]:
         """Put the final weights in place: the best checkpoint, or the mean of the last ones where that is no worse."""
-        chosen, weights = self.session.best_weights()
+        chosen, weights = self.session.best_weights(newest)
         validation = self._judge(weights)
         if self.settings.average_last > 1:
             count, mean = self.session.mean_weights()
@@ -246,7 +264,7 @@ class Trainer:
         return validation, chosen
 
     def _judge(self, weights: dict[str, Tensor]) -> Validation | None:
-        return self.validator.judge(self.model, weights) if self.validator is not None else None
+        return self.validator.judge(self.judged, weights) if self.validator is not None else None
 
     def _score(self, validation: Validation) -> float:
         return validation.score(self.settings.choose_by)

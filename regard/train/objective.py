@@ -11,8 +11,7 @@ needs no logits at all, is added in closed form.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +21,13 @@ from regard.data.batches import Batch
 from regard.data.vocabulary import PAD_ID
 from regard.models.contract import SequenceToSequence
 from regard.native.rows import exponentials_
+from regard.train.narrow_loss import narrow_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
 """Logits in a chunk: enough rows for a fast matrix product, and 8 MB stay in the cache between the passes over them."""
 
 
-@dataclass(frozen=True)
-class Loss:
+class Loss(NamedTuple):
     """Sums over the real target tokens of a batch; divide by `tokens` for means."""
 
     smoothed: Tensor
@@ -67,6 +66,9 @@ def smoothed_cross_entropy(
     """Sums of the smoothed loss and of -log p[y], for features [N, D], weight [V, D], bias [V], targets [N]."""
     if not (torch.is_grad_enabled() and (features.requires_grad or weight.requires_grad)):
         return _without_gradient(features, weight, bias, targets, smoothing)
+    if torch.is_autocast_enabled(features.device.type):
+        narrow = torch.get_autocast_dtype(features.device.type)
+        return narrow_cross_entropy(features, weight, bias, targets, smoothing, narrow)
     losses: tuple[Tensor, Tensor] = _ChunkedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         features, weight, bias, targets, smoothing
     )

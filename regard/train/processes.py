@@ -19,7 +19,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from regard.config import TrainConfig
 from regard.errors import RegardError
-from regard.train.team import Team, TorchTeam, engine
+from regard.train.team import Team, engine, torch_team
 
 HOST = "127.0.0.1"
 _PR_SET_PDEATHSIG = 1
@@ -47,13 +47,13 @@ def available_cores() -> int:
 
 
 @contextmanager
-def leading_team(size: int, run: Path, device: torch.device) -> Iterator[Team]:
+def leading_team(size: int, run: Path, device: torch.device, shard: bool = False) -> Iterator[Team]:
     """Start the other processes of a run on this machine, and lead them."""
     store = TCPStore(HOST, 0, size, is_master=True, wait_for_workers=False)
     workers = [_start(run, rank, size, store.port) for rank in range(1, size)]
     try:
         with engine(device, size, store=store, rank=0):
-            yield TorchTeam(0, size, device, cut=True)
+            yield torch_team(0, size, device, shard, cut=True)
         for worker in workers:
             worker.wait(timeout=60)
     except RuntimeError as error:
@@ -74,12 +74,12 @@ def _start(run: Path, rank: int, size: int, port: int) -> subprocess.Popen[bytes
 
 
 @contextmanager
-def joined_team(rank: int, size: int, port: int, device: torch.device) -> Iterator[Team]:
+def joined_team(rank: int, size: int, port: int, device: torch.device, shard: bool = False) -> Iterator[Team]:
     """Take part, as a worker, in the team that another process leads."""
     _end_with_the_leader()
     store = TCPStore(HOST, port, size, is_master=False)
     with engine(device, size, store=store, rank=rank):
-        yield TorchTeam(rank, size, device, cut=True)
+        yield torch_team(rank, size, device, shard, cut=True)
 
 
 def _end_with_the_leader() -> None:

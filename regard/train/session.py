@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from torch import Tensor
@@ -13,13 +14,17 @@ from regard.train.averaging import MovingAverage, mean_of
 from regard.train.checkpoint import Checkpoint, CheckpointStore
 from regard.train.optimiser import build_optimiser, optimiser_state, restore_optimiser
 from regard.train.standing import Standing
+from regard.train.team import Team
+
+_OWNER = re.compile(r"(?:model|optimiser|average\.weights)\.([^/]*).*")
+"""The parameter that a tensor of a checkpoint belongs to."""
 
 
 class Session:
     """All that a checkpoint holds; two sessions with equal parts go on equally, to the bit."""
 
-    def __init__(self, model: SequenceToSequence, config: Config, run: Path) -> None:
-        self.model = model
+    def __init__(self, model: SequenceToSequence, config: Config, run: Path, team: Team) -> None:
+        self.model, self.team = model, team
         self.settings = config.train
         self.optimiser = build_optimiser(model, config.train)
         self.average = MovingAverage(model_weights(model), config.train.ema) if config.train.ema else None
@@ -33,18 +38,21 @@ class Session:
             self.average.update(model_weights(self.model))
 
     def judged_weights(self) -> dict[str, Tensor]:
-        """The weights that are validated and handed out: the moving average, where there is one."""
-        return model_weights(self.model) if self.average is None else self.average.weights()
+        """The weights that are validated and handed out: the moving average, where there is one.
+
+        All processes must ask, and the one that leads is told.
+        """
+        return self.team.whole(model_weights(self.model) if self.average is None else self.average.weights())
 
     def save(self, score: float | None) -> None:
+        """Write a checkpoint in the leading process; all must take part, for each may hold a part."""
         tensors = {f"model.{name}": tensor for name, tensor in model_weights(self.model).items()}
         tensors |= {f"optimiser.{name}": value for name, value in optimiser_state(self.model, self.optimiser).items()}
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.state().items()}
-        self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
-
-    def saved(self) -> None:
-        """Note that this step is in a checkpoint."""
+        tensors = self.team.whole(tensors)
+        if self.team.leads:
+            self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
         self._saved_step = self.standing.step
 
     @property
@@ -60,7 +68,7 @@ class Session:
         return checkpoint
 
     def _restore(self, checkpoint: Checkpoint) -> None:
-        tensors = checkpoint.tensors()
+        tensors = self._parts(checkpoint.tensors())
         load_weights(self.model, _below("model.", tensors), checkpoint.path)
         restore_optimiser(self.model, self.optimiser, _below("optimiser.", tensors))
         if self.average is not None:
@@ -68,11 +76,20 @@ class Session:
         self.standing = Standing.from_facts(checkpoint.facts)
         self._saved_step = checkpoint.step
 
-    def best_weights(self) -> tuple[str, dict[str, Tensor]]:
+    def _parts(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Of each tensor of a checkpoint, what this process keeps; all processes go through them in one order."""
+        parameters = dict(self.model.named_parameters())
+        parts: dict[str, Tensor] = {}
+        for name, tensor in sorted(tensors.items()):
+            parameter = parameters.get(_OWNER.sub(r"\1", name))
+            parts[name] = tensor if parameter is None else self.team.kept(tensor, parameter)
+        return parts
+
+    def best_weights(self, newest: dict[str, Tensor]) -> tuple[str, dict[str, Tensor]]:
         """The weights of the best validation, or the newest where there was none; with a word on which."""
         best = self.store.best()
         if best is None:
-            return f"the weights of step {self.standing.step:,}", self.judged_weights()
+            return f"the weights of step {self.standing.step:,}", newest
         tensors = best.tensors()
         averaged = MovingAverage.weights_of(_below("average.", tensors))
         return f"the best validation, at step {best.step:,}", averaged or _below("model.", tensors)

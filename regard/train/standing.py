@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from regard.data.batches import START, Position
@@ -25,6 +25,8 @@ class Standing:
     bad_steps: int = 0
     """Steps left out because the loss or gradient was not finite."""
     bad_in_a_row: int = 0
+    scaling: dict[str, float] = field(default_factory=dict)
+    """How float16's gradients are scaled; empty in other precisions."""
 
     def note_score(self, score: float) -> bool:
         """Count a validation; True if it is better (lower) than all before."""

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError
+from regard.models.contract import SequenceToSequence
 
 PATIENCE = timedelta(days=1)
 """How long processes wait for one that validates or saves; one that dies is noticed at once."""
+MEETING_SECONDS = 600.0
+_MEETING = "regard/meeting"
 
 
 class Team:
@@ -28,20 +32,38 @@ class Team:
     """Of every `turns` batches in a row this process takes number `turn`,"""
     part, parts = 0, 1
     """and of each of these, part number `part` of `parts`."""
+    shards = False
+    """Whether each process holds a part of the weights only."""
 
     @property
     def leads(self) -> bool:
         """Whether this process validates, saves and speaks for all."""
         return self.rank == 0
 
-    def share(self, module: nn.Module) -> nn.Module:
-        """Make all processes start from the same weights, and add up their gradients on every backward pass."""
+    def share(self, module: nn.Module, narrow: torch.dtype | None = None) -> nn.Module:  # noqa: ARG002
+        """Make all processes start from the same weights, and average their gradients on every backward pass."""
         return module
 
     @contextmanager
     def apart(self, module: nn.Module) -> Iterator[None]:  # noqa: ARG002 - the signature of its kind
         """Inside, gradients stay where they are: for all but the last batch of a step."""
         yield
+
+    def judged(self, model: SequenceToSequence) -> SequenceToSequence:
+        """A model to put whole weights into, for validation; asked for before the model is shared."""
+        return model
+
+    def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Tensors of the model, or shaped like them, in full; all processes must ask, and one that leads is told."""
+        return dict(tensors)
+
+    def kept(self, whole: Tensor, like: Tensor) -> Tensor:  # noqa: ARG002 - the signature of its kind
+        """What this process keeps of a whole tensor, if it keeps it as it keeps `like`; all processes must ask."""
+        return whole
+
+    def norm(self, gradients: Sequence[Tensor]) -> float:
+        """The norm of all gradients together, the same in all processes."""
+        return float(torch.nn.utils.get_total_norm(gradients))
 
     def sums(self, values: Sequence[float]) -> list[float]:
         """Add up numbers over all processes."""
@@ -71,7 +93,7 @@ class TorchTeam(Team):
         else:
             self.turn, self.turns = rank, size
 
-    def share(self, module: nn.Module) -> nn.Module:
+    def share(self, module: nn.Module, narrow: torch.dtype | None = None) -> nn.Module:  # noqa: ARG002
         return DistributedDataParallel(module, gradient_as_bucket_view=True)
 
     @contextmanager
@@ -97,36 +119,71 @@ class TorchTeam(Team):
         distributed.barrier()
 
 
+def torch_team(rank: int, size: int, device: torch.device, shard: bool, cut: bool = False) -> Team:
+    """This process's place among several that the engine has joined."""
+    if not shard:
+        return TorchTeam(rank, size, device, cut)
+    from regard.train.sharding import ShardedTeam  # takes a second, and few need it
+
+    return ShardedTeam(rank, size, device, cut)
+
+
 @contextmanager
-def team_of_torchrun(device: torch.device) -> Iterator[Team]:
+def team_of_torchrun(device: torch.device, shard: bool = False) -> Iterator[Team]:
     """The team that torchrun's environment describes, or this process alone."""
     size = int(os.environ.get("WORLD_SIZE", "1"))
     if size == 1:
         yield Team()
         return
     with engine(device, size, **_meeting_place()):
-        yield TorchTeam(distributed.get_rank(), size, device)
+        try:
+            yield torch_team(distributed.get_rank(), size, device, shard)
+        except RuntimeError as error:
+            if not any(engine_name in str(error) for engine_name in ("gloo", "NCCL")):
+                raise
+            raise RegardError(
+                "another process of this run has gone; where torchrun has restarts left (--max-restarts) it starts all "
+                "again, and they go on from the last checkpoint. The same command does so too"
+            ) from error
 
 
 def _meeting_place() -> dict[str, Any]:
     """Where the processes find each other's addresses.
 
-    torchrun keeps one store through all restarts, and a process that looked into it after one would find the address
-    of a process that is gone; so each attempt has names of its own.
+    torchrun keeps one store through all restarts, in which a process would find addresses of processes that are gone;
+    and what it counts as a restart differs from machine to machine. So the first process opens a store of its own
+    each time, and the shared one tells where; as long as it tells of one that is gone, the others ask again.
     """
     environment = os.environ
     if environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return {}
-    shared = TCPStore(environment["MASTER_ADDR"], int(environment["MASTER_PORT"]), is_master=False)
-    attempt = environment.get("TORCHELASTIC_RESTART_COUNT", "0")
-    store = PrefixStore(f"regard/attempt-{attempt}", shared)
-    return {"store": store, "rank": int(environment["RANK"])}
+    host, rank = environment["MASTER_ADDR"], int(environment["RANK"])
+    shared = TCPStore(host, int(environment["MASTER_PORT"]), is_master=False)
+    if rank == 0:
+        store = TCPStore(host, 0, is_master=True, wait_for_workers=False)
+        shared.set(_MEETING, str(store.port))
+    else:
+        store = _opened_store(shared, host)
+    store.set_timeout(PATIENCE)
+    return {"store": store, "rank": rank}
+
+
+def _opened_store(shared: TCPStore, host: str) -> TCPStore:
+    deadline = time.monotonic() + MEETING_SECONDS
+    while True:
+        try:
+            return TCPStore(host, int(shared.get(_MEETING)), is_master=False, timeout=timedelta(seconds=2))
+        except RuntimeError as error:
+            if time.monotonic() > deadline:
+                raise RegardError(f"the first process of this run cannot be found at {host}: {error}") from None
 
 
 @contextmanager
 def engine(device: torch.device, size: int, **place: Any) -> Iterator[None]:
     """Start the distributed engine for `size` processes, and stop it after."""
     backend = "nccl" if device.type == "cuda" else "gloo"
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     try:
         distributed.init_process_group(backend, world_size=size if place else -1, timeout=PATIENCE, **place)
     except (RuntimeError, ValueError) as error:

@@ -14,6 +14,8 @@ from regard.errors import ConfigError, RegardError
 from regard.pipeline import train_run
 from regard.recipe import parse_config
 from regard.train import loop
+from regard.train.checkpoint import CheckpointStore
+from regard.train.precision import Precision
 from regard.train.signals import Interrupted
 
 WORDS = ("red", "green", "blue", "one", "two", "three", "cat", "dog", "bird", "house", "tree", "sees", "has", "likes")
@@ -211,3 +213,51 @@ def test_without_validation_data_the_last_weights_are_kept(corpus, tmp_path):
     result = train_run(config, tmp_path / "run")
     assert result.outcome.validation is None
     assert (tmp_path / "run/model.safetensors").is_file()
+
+
+class Scaled(Precision):
+    """The scaling of fp16 around float32: by powers of two, it changes nothing but the gradients' exponents."""
+
+    def __init__(self):
+        super().__init__("fp16", "cpu", batch_tokens=300)
+        self.dtype = None
+        self._scaler.set_growth_interval(7)
+
+
+@pytest.fixture
+def scaled(monkeypatch):
+    monkeypatch.setattr(pipeline, "agreed_precision", lambda *arguments: Scaled())
+
+
+def scaling_of(run: Path):
+    return CheckpointStore(run / "checkpoints").latest().facts["scaling"]
+
+
+def test_scaled_gradients_train_as_others_and_resume_to_the_bit(corpus, whole, tmp_path, monkeypatch, scaled):
+    train_run(recipe(corpus), tmp_path / "scaled")
+    assert_equal_runs(whole, tmp_path / "scaled")
+    assert scaling_of(tmp_path / "scaled")["scale"] == 2**7 * 2**4
+    with monkeypatch.context() as patch:
+        interfere_at(patch, 17, kill)
+        with pytest.raises(Killed):
+            train_run(recipe(corpus), tmp_path / "killed")
+    train_run(recipe(corpus), tmp_path / "killed")
+    assert_equal_runs(whole, tmp_path / "killed")
+    assert scaling_of(tmp_path / "killed") == scaling_of(tmp_path / "scaled")
+
+
+def test_a_gradient_that_was_scaled_too_far_is_no_bad_step(corpus, tmp_path, monkeypatch, scaled):
+    poison_steps(monkeypatch, {3, 4, 7})
+    train_run(recipe(corpus, "train.max_steps=8", "train.max_bad_steps=1"), tmp_path / "run")
+    assert log_of(tmp_path / "run", "bad") == []
+    overflows = [(line["step"], line["next_scale"]) for line in log_of(tmp_path / "run", "overflow")]
+    assert overflows == [(3, 2**6), (4, 2**5), (7, 2**4)]
+    weights = load_file(tmp_path / "run/model.safetensors")
+    assert all(torch.isfinite(tensor).all() for tensor in weights.values())
+
+
+def test_gradients_that_no_scale_makes_finite_are_bad_steps(corpus, tmp_path, monkeypatch, scaled):
+    poison_steps(monkeypatch, range(1, 100))
+    with pytest.raises(RegardError, match="3 steps in a row"):
+        train_run(recipe(corpus, "train.max_bad_steps=3"), tmp_path / "run")
+    assert [line["step"] for line in log_of(tmp_path / "run", "bad")] == [17, 18, 19]

@@ -1,0 +1,112 @@
+"""Low precision on a CPU only where a child process has shown that it runs there, and is faster.
+
+A CPU, or what pretends to be one, may claim instructions for low precision and then die of them; or have none, and be
+slow.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from regard.atomic import write_file
+from regard.config import Config
+from regard.models.contract import SequenceToSequence
+from regard.progress import note, task
+from regard.train.precision import NAMES, Precision, choose_precision
+from regard.train.team import Team
+
+COMMAND = (sys.executable, "-m", "regard.train.trial")
+PATIENCE_SECONDS = 120.0
+MEMORY = "precision.json"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What came of a trial, and why."""
+
+    runs: bool
+    faster: bool
+    reason: str
+
+
+def probe(trial: dict[str, Any], command: Sequence[str] = COMMAND, patience: float = PATIENCE_SECONDS) -> Finding:
+    """Let a child process time some steps; whatever happens to it, this process goes on."""
+    try:
+        child = subprocess.run(
+            command, input=json.dumps(trial).encode(), capture_output=True, timeout=patience, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Finding(False, False, f"a trial was not over after {patience:g} seconds")
+    except OSError as error:
+        return Finding(False, False, f"a trial could not be started ({error.strerror})")
+    if child.returncode:
+        return Finding(False, False, f"a trial {_end(child.returncode)}")
+    try:
+        seconds = json.loads(child.stdout)
+        ratio = float(seconds["fp32"]) / float(seconds[trial["precision"]])
+    except (ValueError, KeyError, TypeError, ZeroDivisionError):
+        return Finding(False, False, "a trial gave no times")
+    return Finding(True, ratio > 1, f"in a trial its steps took {1 / ratio:.2f} times as long as those of fp32")
+
+
+def _end(code: int) -> str:
+    if code > 0:
+        return f"failed with exit code {code}"
+    try:
+        return f"died of {signal.Signals(-code).name}"
+    except ValueError:
+        return f"died of signal {-code}"
+
+
+def agreed_precision(
+    config: Config, model: SequenceToSequence, run: Path, device: torch.device, team: Team
+) -> Precision:
+    """The precision of a run, which the leading process finds out and tells the others."""
+    name = "fp32"
+    if team.leads:
+        name = choose_precision(config.train.precision, device, lambda wanted: _tried(wanted, config, model, run))
+    name = NAMES[int(team.told([NAMES.index(name)])[0])]
+    return Precision(name, device, config.train.batch_tokens)
+
+
+def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path) -> str:
+    """What a wanted precision comes to here.
+
+    A run keeps what its first trial found, so that it ends with the same bits whenever it was interrupted; save that
+    what does not run on the machine at hand cannot be kept.
+    """
+    before = _remembered(run)
+    if before.get(wanted) == "fp32":
+        note(f"going on in fp32: {wanted} was not faster when this run began")
+        return "fp32"
+    vocabularies = [model.source_embedding.table.num_embeddings, model.target_embedding.table.num_embeddings]
+    trial = dict(
+        precision=wanted,
+        model=config.model.model_dump(),
+        vocabularies=vocabularies,
+        threads=torch.get_num_threads(),
+    )
+    with task(f"trying {wanted}"):
+        finding = probe(trial)
+    used = wanted if finding.faster or (finding.runs and wanted in before) else "fp32"
+    note(f"training in {used}: {wanted} was asked for, and {finding.reason}")
+    if wanted not in before:
+        write_file(run / MEMORY, json.dumps({**before, wanted: used}).encode())
+    return used
+
+
+def _remembered(run: Path) -> dict[str, str]:
+    try:
+        values = json.loads((run / MEMORY).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return {key: value for key, value in values.items() if value in NAMES} if isinstance(values, dict) else {}

@@ -1,0 +1,74 @@
+"""The loss in low precision is that of torch: exactly where nothing is narrow, nearly where it is."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from regard.train import narrow_loss
+from regard.train.narrow_loss import _magnification, narrow_cross_entropy
+
+
+def leaves(with_bias=True, rows=37, vocabulary=101, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(rows, 16, generator=generator, dtype=dtype).requires_grad_()
+    weight = (torch.randn(vocabulary, 16, generator=generator, dtype=dtype) / 4).requires_grad_()
+    bias = torch.randn(vocabulary, generator=generator, dtype=dtype).requires_grad_() if with_bias else None
+    targets = torch.randint(vocabulary, (rows,), generator=generator)
+    return features, weight, bias, targets
+
+
+def reference(features, weight, bias, targets, smoothing):
+    return F.cross_entropy(F.linear(features, weight, bias), targets, reduction="sum", label_smoothing=smoothing)
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("chunk_rows", [1, 10, 1000])
+def test_equals_torch_where_nothing_is_narrow(with_bias, chunk_rows, monkeypatch):
+    features, weight, bias, targets = leaves(with_bias)
+    monkeypatch.setitem(narrow_loss.CHUNK_ELEMENTS, "cpu", chunk_rows * len(weight))
+    loss, likelihood = narrow_cross_entropy(features, weight, bias, targets, 0.1, torch.float64)
+    expected = reference(features, weight, bias, targets, 0.1)
+    torch.testing.assert_close(loss, expected)
+    torch.testing.assert_close(likelihood, reference(features, weight, bias, targets, 0.0))
+    parameters = [tensor for tensor in (features, weight, bias) if tensor is not None]
+    got, wanted = (torch.autograd.grad(value * 0.25, parameters) for value in (loss, expected))
+    for one, other in zip(got, wanted, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize(("rows", "magnified"), [(1, 1024), (8, 1024), (16, 512), (512, 16), (5000, 1), (100_000, 1)])
+def test_gradients_are_magnified_as_far_as_their_sums_allow(rows, magnified):
+    assert _magnification(rows) == magnified
+
+
+IN_A_CHILD = """
+import torch
+from regard.train.objective import smoothed_cross_entropy
+from test_narrow_loss import leaves, reference
+
+for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
+    features, weight, bias, targets = leaves(rows=64, vocabulary=4000, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=dtype):
+        loss, _ = smoothed_cross_entropy(features, weight, bias, targets, 0.1)
+    expected = reference(features, weight, bias, targets, 0.1)
+    assert loss.dtype is torch.float32
+    torch.testing.assert_close(loss, expected, rtol=1e-3, atol=0)
+    for ours, theirs in zip(*(torch.autograd.grad(value, (features, weight, bias)) for value in (loss, expected))):
+        assert ours.dtype is torch.float32
+        assert not torch.equal(ours, theirs)
+        assert (ours - theirs).norm() < tolerance * theirs.norm()
+print("near")
+"""
+
+
+def test_is_near_torch_where_products_are_narrow():
+    """In a child process that leaves alone the instructions of which some machines die."""
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    child = subprocess.run([sys.executable, "-c", IN_A_CHILD], env=environment, capture_output=True, timeout=120)
+    assert child.stdout == b"near\n", child.stderr.decode()
