@@ -22,6 +22,7 @@ FLOW = (
     ("evaluate", "explain"),
     ("card",),
     ("pipeline",),
+    ("planning",),
     ("demo",),
     ("commands", "console", "options"),
     ("cli", "worker"),

@@ -1,0 +1,1 @@
+"""What a run will take, measured by a few of its steps: memory, speed, time and disk, before it is begun."""
