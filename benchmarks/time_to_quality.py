@@ -157,7 +157,7 @@ def train(recipe: str, folder: Path, overrides: Sequence[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "regard", "train", recipe, "--run", str(folder), *overrides]
     print(f"{folder}: {' '.join(overrides)}", file=sys.stderr, flush=True)
-    if code := subprocess.run([*command, "--json", str(folder / FINISHED)]).returncode:
+    if code := subprocess.run([*command, "--json", str(folder / FINISHED)], stdout=sys.stderr).returncode:
         raise RegardError(f"{folder}: training left with exit code {code}; the same command goes on from there")
 
 

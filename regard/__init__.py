@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from regard.config import Config
 from regard.errors import RegardError
+from regard.planning import STEPS
 
 if TYPE_CHECKING:
     from regard.pipeline import TrainResult
@@ -32,7 +33,7 @@ def load(folder: str | Path) -> Translator:
 
 
 def plan(
-    recipe: str | Path | Config, run: str | Path | None = None, overrides: Sequence[str] = (), steps: int = 10
+    recipe: str | Path | Config, run: str | Path | None = None, overrides: Sequence[str] = (), steps: int = STEPS
 ) -> Plan:
     """What a recipe's run will take on this machine, from `steps` real steps in a process of its own.
 

@@ -11,6 +11,7 @@ import typer
 
 from regard import console, figures, progress
 from regard.options import Alpha, BatchTokens, Beam, Json, LengthPenalty, Model, Output, Overrides
+from regard.planning import STEPS
 
 app = typer.Typer(
     name="regard",
@@ -175,7 +176,7 @@ def plan(
             "[default: runs/ and the recipe's name]",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(metavar="N", help="Steps to measure.", min=1)] = 10,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps to measure.", min=1)] = STEPS,
     json: Json = None,
 ) -> None:
     """Tell what a run will take, from a few real steps.

@@ -71,7 +71,7 @@ def test_runs_are_trained_once_and_must_be_the_same(tmp_path, monkeypatch):
     recipe.write_text(format_config(write_tiny_corpus(tmp_path / "corpus")), encoding="utf-8")
     started = []
 
-    def pretend(command):
+    def pretend(command, **_):
         """Leave what a run leaves."""
         started.append(command)
         folder = Path(command[command.index("--run") + 1])

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Config
+from regard.planning import STEPS
 from regard.planning.estimate import Estimate, estimate, largest_batch
 from regard.planning.facts import Facts
 from regard.planning.measuring import find_facts
 from regard.planning.screen import draw
 from regard.planning.verdict import EXIT_CODES, Verdict, judge
-
-STEPS = 10
 
 
 @dataclass(frozen=True)
