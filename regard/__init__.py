@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 
 from regard.config import Config
 from regard.errors import RegardError
+from regard.planning import STEPS
 
 if TYPE_CHECKING:
     from regard.pipeline import TrainResult
+    from regard.planning.plan import Plan
     from regard.search.translator import Translator
 
-__all__ = ["Config", "RegardError", "__version__", "load", "train"]
+__all__ = ["Config", "RegardError", "__version__", "load", "plan", "train"]
 __version__ = "0.1.0"
 
 
@@ -28,6 +30,21 @@ def load(folder: str | Path) -> Translator:
     from regard.search.translator import Translator
 
     return Translator.load(folder)
+
+
+def plan(
+    recipe: str | Path | Config, run: str | Path | None = None, overrides: Sequence[str] = (), steps: int = STEPS
+) -> Plan:
+    """What a recipe's run will take on this machine, from `steps` real steps in a process of its own.
+
+    If there is a run in the folder `run`, its vocabulary is used; its disk is the one that is looked at.
+    """
+    from regard.planning.plan import plan_run
+    from regard.recipe import load_config, override_config
+
+    config = override_config(recipe, overrides) if isinstance(recipe, Config) else load_config(recipe, overrides)
+    name = "plan" if isinstance(recipe, Config) else Path(recipe).stem
+    return plan_run(config, run or Path("runs") / name, steps)
 
 
 def train(

@@ -11,6 +11,7 @@ import typer
 
 from regard import console, figures, progress
 from regard.options import Alpha, BatchTokens, Beam, Json, LengthPenalty, Model, Output, Overrides
+from regard.planning import STEPS
 
 app = typer.Typer(
     name="regard",
@@ -161,6 +162,37 @@ def describe(
     from regard.commands.describing import describe_recipe_or_model
 
     figures.publish(describe_recipe_or_model(recipe_or_model, overrides or ()), json)
+
+
+@app.command()
+def plan(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file, such as recipes/own-text.toml.")],
+    overrides: Overrides = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the run will be kept: its disk counts, and its vocabulary, if there is one.  "
+            "[default: runs/ and the recipe's name]",
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps to measure.", min=1)] = STEPS,
+    json: Json = None,
+) -> None:
+    """Tell what a run will take, from a few real steps.
+
+    Prints parameters, memory, speed, time and disk, proposes a batch that fits, and says when a run is hopeless.
+    Leaves with 0 if the run fits, 3 if it needs a change, 4 if it is hopeless.
+    """
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    config = load_config(recipe, overrides or ())
+    from regard.planning.plan import plan_run
+
+    made = plan_run(config, run or Path("runs") / recipe.stem, steps)
+    figures.publish(made, json)
+    raise typer.Exit(made.exit_code)
 
 
 @app.command()

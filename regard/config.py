@@ -121,12 +121,20 @@ class TrainConfig(Section):
     max_epochs: int | None = Field(None, ge=1, description="stop after so many passes over the data, if sooner")
     batch_tokens: int = Field(4096, ge=8, description="tokens in a batch: rows times the longer padded side")
     accumulate: int = Field(1, ge=1, description="batches whose gradients are added before a step")
-    optimiser: Literal["adam", "adamw"] = Field("adam", description="how gradients become steps")
+    optimiser: Literal["adam", "adamw", "muon"] = Field("adam", description="how gradients become steps")
     learning_rate: float = Field(5e-3, gt=0, description="the peak; for schedule `paper`, a factor on its formula")
     beta1: float = Field(0.9, ge=0, lt=1, description="decay of Adam's mean of gradients")
     beta2: float = Field(0.98, ge=0, lt=1, description="decay of Adam's mean of squared gradients")
     epsilon: float = Field(1e-9, gt=0, description="what Adam adds to the divisor")
-    weight_decay: float = Field(0.0, ge=0, description="for adamw: the share of a weight that each step takes away")
+    weight_decay: float = Field(
+        0.0,
+        ge=0,
+        description="for adamw and muon: times the learning rate, the share of a weight that a step takes away",
+    )
+    muon_learning_rate: float = Field(
+        0.01, gt=0, description="for muon: the peak for hidden matrices; all else follows `learning_rate`"
+    )
+    muon_momentum: float = Field(0.95, ge=0, lt=1, description="for muon: decay of the mean of gradients")
     schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant"] = Field(
         "inverse-square-root", description="how the learning rate changes with the step"
     )
@@ -191,8 +199,10 @@ class Config(Section):
             raise ValueError(
                 '`model.tie = "three-way"` needs `tokenizer.shared = true`; with separate vocabularies use "target"'
             )
-        if self.train.weight_decay and self.train.optimiser != "adamw":
-            raise ValueError('`train.weight_decay` works for optimiser "adamw", not "' + self.train.optimiser + '"')
+        if self.train.weight_decay and self.train.optimiser == "adam":
+            raise ValueError('`train.weight_decay` works for optimiser "adamw" or "muon", not "adam"')
+        if self.train.shard and self.train.optimiser == "muon":
+            raise ValueError('`train.shard` works for optimisers "adam" and "adamw": Muon needs whole matrices')
         if self.tokenizer.dropout and self.tokenizer.kind != "bpe":
             raise ValueError(f'`tokenizer.dropout` works for kind "bpe", not "{self.tokenizer.kind}"')
         return self

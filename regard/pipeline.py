@@ -83,11 +83,12 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     run = Path(run)
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
-    device = _device(config, int(os.environ.get("LOCAL_RANK", "0")))
+    device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))
     with team_of_torchrun(device, config.train.shard) as team:
         if team.leads:
             _open_run(config, run, must_resume)
-            _learn_tokenizers(config, run)
+            if not Tokenizers.exist(run):
+                learn_tokenizers(config).save(run)
         team.meet()
         count = processes_for(config.train, device)
         if count == 1 or team.size > 1:
@@ -99,7 +100,7 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
 
 def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
     """Train as one of several processes on this machine, of which another leads."""
-    device = _device(config, rank)
+    device = device_of(config, rank)
     with joined_team(rank, size, port, device, config.train.shard) as team:
         _train(config, run, device, team)
 
@@ -118,7 +119,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     place_pretrained_vectors(model, config.model, tokenizers)
     place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
     batches = TrainingBatches(prepared, tokenizers, config, pinned=device.type == "cuda", **place)
-    validator = _validator(config, tokenizers) if team.leads else None
+    validator = build_validator(config, tokenizers) if team.leads else None
     precision = agreed_precision(config, model, run, device, team)
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
@@ -158,20 +159,16 @@ def _first_difference(section: str, before: Config, now: Config) -> str:
     return next(f"{section}.{key}" for key in old if old[key] != new[key])
 
 
-def _learn_tokenizers(config: Config, run: Path) -> None:
-    """Learn the run's tokenizers from the training text, where its folder has none yet."""
-    if Tokenizers.exist(run):
-        return
+def learn_tokenizers(config: Config) -> Tokenizers:
+    """Learn a run's tokenizers from its training text."""
     with task("learning the vocabulary"):
         if config.tokenizer.shared:
             both = train_tokenizer(_sides(config, source=True, target=True), config.tokenizer)
-            tokenizers = Tokenizers(both, both)
-        else:
-            tokenizers = Tokenizers(
-                train_tokenizer(_sides(config, source=True), config.tokenizer),
-                train_tokenizer(_sides(config, target=True), config.tokenizer),
-            )
-    tokenizers.save(run)
+            return Tokenizers(both, both)
+        return Tokenizers(
+            train_tokenizer(_sides(config, source=True), config.tokenizer),
+            train_tokenizer(_sides(config, target=True), config.tokenizer),
+        )
 
 
 def _sides(config: Config, source: bool = False, target: bool = False) -> Iterator[str]:
@@ -190,7 +187,8 @@ def _left_out(prepared: PreparedCorpus) -> str:
     return f" (left out: {'; '.join(parts)})" if parts else ""
 
 
-def _validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
+def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
+    """What judges weights on the validation data of a configuration, if it names any."""
     if not config.data.validation:
         note("no `data.validation`: the last weights will be kept, for nothing tells which are best")
         return None
@@ -211,7 +209,7 @@ def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) 
     return score
 
 
-def _device(config: Config, number: int) -> torch.device:
+def device_of(config: Config, number: int = 0) -> torch.device:
     """Where this process, the `number`-th on its machine, computes."""
     name = config.train.device
     if name == "auto":

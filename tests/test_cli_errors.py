@@ -77,6 +77,16 @@ CASES = {
     "value for a section": ("train scalar.toml", "`train` is 5"),
     "recipe without text": ("train nothing.toml --run new", "data.train"),
     "model folder as recipe": ("train model", "model"),
+    # Plans
+    "plan without a recipe": ("plan", "recipe"),
+    "plan of a missing recipe": ("plan missing.toml", "missing.toml: no such recipe"),
+    "plan of a misspelt key": ("plan good.toml train.max_stps=5", "did you mean `train.max_steps`"),
+    "plan without text": ("plan nothing.toml", "data.train"),
+    "plan of missing text": (
+        """plan good.toml 'data.train=[{source="none.en", target="none.fr"}]'""",
+        "none.en",
+    ),
+    "plan of no steps": ("plan good.toml --steps 0", "steps"),
     # Overrides
     "override without =": ("train good.toml train.max_steps", "key=value"),
     "override without key": ("train good.toml =5", "key=value"),

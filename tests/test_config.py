@@ -57,6 +57,9 @@ def test_configuration_cannot_be_changed_in_place() -> None:
         (Config, {"seed": -1}, "seed"),
         (Config, {"tokenizer": {"shared": False}}, "three-way"),
         (Config, {"tokenizer": {"kind": "unigram", "dropout": 0.1}}, "tokenizer.dropout"),
+        (Config, {"train": {"weight_decay": 0.1}}, "train.weight_decay"),
+        (TrainConfig, {"muon_learning_rate": 0.0}, "muon_learning_rate"),
+        (TrainConfig, {"muon_momentum": 1.0}, "muon_momentum"),
         (Config, {"colour": "red"}, "colour"),
     ],
 )

@@ -23,6 +23,7 @@ FLOW = (
     ("evaluate", "explain"),
     ("card",),
     ("pipeline",),
+    ("planning",),
     ("demo",),
     ("commands", "console", "options"),
     ("cli", "worker"),

@@ -1,4 +1,4 @@
-"""The optimiser: Adam in one fused pass, and its state by parameter name."""
+"""The optimiser: Adam in one fused pass, or Muon for the matrices inside; and its state by parameter name."""
 
 from __future__ import annotations
 
@@ -9,31 +9,60 @@ from torch import Tensor, nn
 
 from regard.config import TrainConfig
 from regard.errors import RegardError
+from regard.models.contract import SequenceToSequence
+from regard.nn.linear import Linear
+from regard.train.muon import Muon, Together
+from regard.train.schedule import peak_learning_rate
+
+RATE = "rate"
+"""Where a group of parameters keeps the factor on the learning rate that makes it its own."""
 
 
-def _adam(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
-    return torch.optim.Adam(parameters, betas=(config.beta1, config.beta2), eps=config.epsilon, fused=True)
+def _adam(model: SequenceToSequence, config: TrainConfig) -> torch.optim.Optimizer:
+    betas = (config.beta1, config.beta2)
+    return torch.optim.Adam(model.parameters(), betas=betas, eps=config.epsilon, fused=True)
 
 
-def _adamw(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
+def _adamw(model: SequenceToSequence, config: TrainConfig) -> torch.optim.Optimizer:
+    return _adamw_of(model.parameters(), config)
+
+
+def _adamw_of(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
     betas, decay = (config.beta1, config.beta2), config.weight_decay
     return torch.optim.AdamW(parameters, betas=betas, eps=config.epsilon, weight_decay=decay, fused=True)
 
 
-OPTIMISERS: dict[str, Callable[[Iterable[nn.Parameter], TrainConfig], torch.optim.Optimizer]] = {
+def _muon(model: SequenceToSequence, config: TrainConfig) -> torch.optim.Optimizer:
+    """Muon for the hidden matrices, AdamW for all else: embeddings, the output layer, norms and biases."""
+    matrices = hidden_matrices(model)
+    others = [parameter for parameter in model.parameters() if parameter not in matrices]
+    rate = config.muon_learning_rate / peak_learning_rate(config, model.output.in_features)
+    muon = Muon(matrices, config.muon_momentum, config.weight_decay, **{RATE: rate})
+    return Together([muon, _adamw_of(others, config)])
+
+
+OPTIMISERS: dict[str, Callable[[SequenceToSequence, TrainConfig], torch.optim.Optimizer]] = {
     "adam": _adam,
     "adamw": _adamw,
+    "muon": _muon,
 }
 
 
-def build_optimiser(model: nn.Module, config: TrainConfig) -> torch.optim.Optimizer:
+def build_optimiser(model: SequenceToSequence, config: TrainConfig) -> torch.optim.Optimizer:
     """The optimiser that a configuration names, over all parameters of a model."""
-    return OPTIMISERS[config.optimiser](model.parameters(), config)
+    return OPTIMISERS[config.optimiser](model, config)
+
+
+def hidden_matrices(model: SequenceToSequence) -> dict[Tensor, int]:
+    """The weights of the linear layers between embedding and output, and how many matrices are packed in each."""
+    layers = (module for module in model.modules() if isinstance(module, Linear) and module is not model.output)
+    return {layer.weight: layer.parts for layer in layers}
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:
+    """Give all groups this rate, times what is a group's own."""
     for group in optimiser.param_groups:
-        group["lr"] = rate
+        group["lr"] = rate * group.get(RATE, 1.0)
 
 
 def optimiser_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -48,9 +77,17 @@ def optimiser_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[
 def restore_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, state: Mapping[str, Tensor]) -> None:
     """Put saved tensors back, beside the parameters they belong to."""
     parameters = dict(model.named_parameters())
+    with_momentum = {
+        parameter for group in optimiser.param_groups if "momentum" in group for parameter in group["params"]
+    }
     for full_name, value in state.items():
         name, _, key = full_name.rpartition("/")
         if name not in parameters:
             raise RegardError(f"the checkpoint's optimiser knows a parameter `{name}` that this model lacks")
+        if (key == "momentum_buffer") != (parameters[name] in with_momentum):
+            raise RegardError(
+                f"the checkpoint holds another optimiser's `{full_name}`: go on with the `train.optimiser` that the "
+                "run began with, or choose another folder with --run"
+            )
         place = torch.device("cpu") if key == "step" else parameters[name].device
         optimiser.state[parameters[name]][key] = value.to(place)

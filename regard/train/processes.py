@@ -76,13 +76,13 @@ def _start(run: Path, rank: int, size: int, port: int) -> subprocess.Popen[bytes
 @contextmanager
 def joined_team(rank: int, size: int, port: int, device: torch.device, shard: bool = False) -> Iterator[Team]:
     """Take part, as a worker, in the team that another process leads."""
-    _end_with_the_leader()
+    end_with_the_leader()
     store = TCPStore(HOST, port, size, is_master=False)
     with engine(device, size, store=store, rank=rank):
         yield torch_team(rank, size, device, shard, cut=True)
 
 
-def _end_with_the_leader() -> None:
+def end_with_the_leader() -> None:
     """Ask the system to end this process when its leader ends, however that happens."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -15,6 +15,11 @@ def learning_rate(step: int, config: TrainConfig, width: int) -> float:
     return config.learning_rate * SCHEDULES[config.schedule](step, config, width)
 
 
+def peak_learning_rate(config: TrainConfig, width: int) -> float:
+    """The highest learning rate of a run that lasts long enough to get there."""
+    return learning_rate(_warmup(config), config, width)
+
+
 def _paper(step: int, config: TrainConfig, width: int) -> float:
     """D^-0.5 * min(step^-0.5, step * warmup^-1.5), section 5.3 of "Attention Is All You Need"."""
     return float(width**-0.5 * min(step**-0.5, step * _warmup(config) ** -1.5))

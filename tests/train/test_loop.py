@@ -124,6 +124,17 @@ def test_a_killed_run_resumes_to_the_bit(corpus, whole, tmp_path, monkeypatch, s
     assert_equal_runs(whole, tmp_path / "killed")
 
 
+def test_a_killed_run_with_muon_resumes_to_the_bit(corpus, tmp_path, monkeypatch):
+    config = recipe(corpus, "train.optimiser=muon", "train.weight_decay=0.1", "train.clip_norm=1.0")
+    train_run(config, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        interfere_at(patch, 17, kill)
+        with pytest.raises(Killed):
+            train_run(config, tmp_path / "killed")
+    train_run(config, tmp_path / "killed")
+    assert_equal_runs(tmp_path / "whole", tmp_path / "killed")
+
+
 def assert_equal_runs(one: Path, other: Path):
     expected, got = (load_file(run / "model.safetensors") for run in (one, other))
     assert all(torch.equal(expected[name], got[name]) for name in expected)

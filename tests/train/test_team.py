@@ -112,6 +112,14 @@ def test_own_processes_equal_one(recipe, tmp_path):
     assert own == pytest.approx(alone, abs=1e-4)
 
 
+@pytest.mark.slow
+def test_own_processes_equal_one_with_muon(recipe, tmp_path):
+    settings = ("train.accumulate=2", "train.optimiser=muon", "train.max_steps=20")
+    one = train(recipe, tmp_path / "one", 1, *settings, "train.processes=1")
+    two = train(recipe, tmp_path / "two", 1, *settings, "train.processes=2")
+    assert two == pytest.approx(one, abs=1e-3)
+
+
 def test_a_signal_to_the_leader_stops_all_and_the_run_goes_on(recipe, tmp_path):
     settings = ("train.accumulate=2", "train.processes=2", "train.max_steps=5000")
     arguments = command(recipe, tmp_path / "own", 1, *settings)

@@ -1,0 +1,87 @@
+"""Arithmetic: from the facts of a run to its steps, time, memory and disk."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from regard.config import Config
+from regard.planning.facts import MEMORY_SHARE, Costs, Facts, Speed
+
+
+@dataclass(frozen=True)
+class Time:
+    """Seconds that a run takes, by what it does."""
+
+    step: float
+    training: float
+    validating: float
+    saving: float
+    preparing: float
+
+    @property
+    def total(self) -> float:
+        return self.training + self.validating + self.saving + self.preparing
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will come to; there is no time and no disk where no step could be made."""
+
+    steps_per_epoch: int
+    tokens_per_step: float
+    """Real target tokens."""
+    steps: int
+    epochs: float
+    validations: int
+    checkpoints: int
+    """As many are on the disk at one time, the one that is being written included."""
+    memory: float
+    time: Time | None
+    disk: float | None
+
+
+def estimate(config: Config, facts: Facts) -> Estimate:
+    """What the run of a configuration will come to."""
+    train, epoch = config.train, facts.epoch
+    per_epoch = max(1, math.ceil(epoch.batches / train.accumulate))
+    tokens = epoch.target_tokens / per_epoch
+    steps = train.max_steps if train.max_epochs is None else min(train.max_steps, train.max_epochs * per_epoch)
+    validations = math.ceil(steps / train.validate_every)
+    kept = min(validations, max(train.keep_last, train.average_last) + train.keep_best) + 1
+    time = disk = None
+    if facts.speed is not None and facts.costs is not None:
+        time = _time(config, facts.speed, facts.costs, tokens, steps, validations)
+        weights = 4 * sum(facts.parameters.values())
+        disk = kept * facts.costs.checkpoint_bytes + 2 * weights + facts.costs.prepared_bytes
+    memory = facts.memory.needed(train.batch_tokens, facts.processes)
+    return Estimate(per_epoch, tokens, steps, steps / per_epoch, validations, kept, memory, time, disk)
+
+
+def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int, validations: int) -> Time:
+    step = tokens / speed.tokens_per_second
+    at_the_end = 2 if config.train.average_last > 1 else 1  # the weights that are chosen are judged once more
+    judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
+    return Time(step, steps * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds)
+
+
+def fits_memory(facts: Facts, batch_tokens: int, processes: int) -> bool:
+    """Whether batches of this size can be trained on by so many processes."""
+    if facts.killed_at is not None:  # then figures say too little, and only what was tried is sure
+        return facts.speed is not None and batch_tokens <= facts.speed.batch_tokens
+    if facts.machine.memory is None:
+        return True
+    return facts.memory.needed(batch_tokens, processes) <= MEMORY_SHARE * facts.machine.memory
+
+
+def largest_batch(facts: Facts) -> int | None:
+    """The largest batch that fits, to two digits; None if nobody knows."""
+    if facts.machine.memory is None or not facts.memory.per_token:
+        return None
+    largest = facts.memory.largest_batch(MEMORY_SHARE * facts.machine.memory, facts.processes)
+    if facts.killed_at is not None and facts.speed is not None:
+        largest = min(largest, facts.speed.batch_tokens)
+    if largest < 1:
+        return 0
+    unit = int(10 ** max(0, len(str(largest)) - 2))
+    return largest // unit * unit

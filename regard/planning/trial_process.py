@@ -1,0 +1,101 @@
+"""The process that tries steps of a run, so that what kills them kills it alone.
+
+`python -m regard.planning.trial_process` takes one request a line on standard input, and answers each with a line of
+JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from regard.config import Config
+from regard.errors import RegardError
+from regard.models.folder import load_model, model_weights
+from regard.pipeline import build_validator, train_run
+from regard.planning.machine import own_memory
+from regard.recipe import load_config
+from regard.train.checkpoint import Checkpoint, CheckpointStore
+from regard.train.processes import end_with_the_leader
+from regard.train.signals import Interrupted
+from regard.train.validation import Validator
+
+
+def offer_itself_to_the_killer() -> None:
+    """When memory runs out, let the system end this process rather than somebody else's."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
+def train(config: Config, run: Path) -> dict[str, Any]:
+    """Train a short run, and give the memory that this process has held so far."""
+    train_run(config, run)
+    peak, files = own_memory()
+    return {"peak": peak, "files": files}
+
+
+def judge(config: Config, run: Path) -> dict[str, Any]:
+    """What a checkpoint and a validation of a finished short run take; the times are None without validation data."""
+    checkpoint = Checkpoint.open(next((run / "checkpoints").iterdir()))
+    tensors = checkpoint.tensors()
+    started = time.monotonic()
+    saved = CheckpointStore(run / "again").save(checkpoint.step, tensors, checkpoint.facts)
+    saving = time.monotonic() - started
+    size = sum(path.stat().st_size for path in saved.iterdir())
+    figures: dict[str, Any] = {"checkpoint_bytes": size, "checkpoint_seconds": saving, "loss_seconds": None}
+    if not config.data.validation:
+        return figures
+    loaded = load_model(run)
+    validator = build_validator(config, loaded.tokenizers)
+    assert validator is not None
+    started = time.monotonic()
+    Validator(validator.batches).judge(loaded.model, model_weights(loaded.model))
+    figures["loss_seconds"] = time.monotonic() - started
+    started = time.monotonic()
+    if validator.bleu is not None:
+        validator.bleu(loaded.model)
+    return {**figures, "bleu_seconds": time.monotonic() - started}
+
+
+REQUESTS = {"train": train, "judge": judge}
+
+
+def answer_to(wish: str, config: Path, run: Path) -> dict[str, Any]:
+    """Do what is asked; `refused` says in a sentence what the user did wrong, `out_of_memory` needs none."""
+    try:
+        return REQUESTS[wish](load_config(config), run)
+    except RegardError as error:
+        return {"refused": str(error)}
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or "memory" in str(error).lower():
+            return {"out_of_memory": True}
+        raise
+
+
+def main() -> None:
+    """Answer until no more is asked, or until somebody wants this to stop."""
+    end_with_the_leader()
+    offer_itself_to_the_killer()
+    answers = sys.stdout
+    sys.stdout = sys.stderr
+    with suppress(Interrupted):
+        answer_all(answers)
+
+
+def answer_all(answers: TextIO) -> None:
+    """One answer for each line that comes in."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        print(
+            json.dumps(answer_to(request["do"], Path(request["config"]), Path(request["run"]))),
+            file=answers,
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
