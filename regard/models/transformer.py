@@ -17,6 +17,7 @@ from regard.nn.positions import FixedPositions, LearnedPositions, NoPositions, R
 from regard.nn.randomness import Dropout, Randomness
 from regard.nn.residual import RESIDUALS, Residual
 from regard.nn.scores import SCORES, Attend
+from regard.nn.sublayers import attend_to_memory, attend_to_self, transform
 
 MOST_POSITIONS = 4096
 """Positions of fixed waves that are handed to the decoder in C."""
@@ -33,10 +34,8 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, need_weights: bool) -> tuple[Tensor, Tensor | None]:
         """From x [B, S, D] to [B, S, D] and, on request, attention weights [B, H, S, S]."""
-        attended, weights = self.attention(self.attention_residual.enter(x), mask, need_weights)
-        x = self.attention_residual.leave(x, attended, self.attention.output)
-        inner = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), weights
+        x, weights = attend_to_self(self.attention, self.attention_residual, x, mask, need_weights)
+        return transform(self.feed_forward, self.feed_forward_residual, x), weights
 
 
 class DecoderLayer(nn.Module):
@@ -55,12 +54,9 @@ class DecoderLayer(nn.Module):
         self, x: Tensor, mask: Tensor, memory: Tensor, memory_mask: Tensor | None, need_weights: bool
     ) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """From x [B, T, D] to [B, T, D] and, on request, self- [B, H, T, T] and cross-weights [B, H, T, S]."""
-        attended, weights = self.attention(self.attention_residual.enter(x), mask, need_weights)
-        x = self.attention_residual.leave(x, attended, self.attention.output)
-        attended, cross_weights = self.cross(self.cross_residual.enter(x), memory, memory_mask, need_weights)
-        x = self.cross_residual.leave(x, attended, self.cross.output)
-        inner = self.feed_forward(self.feed_forward_residual.enter(x))
-        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), weights, cross_weights
+        x, weights = attend_to_self(self.attention, self.attention_residual, x, mask, need_weights)
+        x, shares = attend_to_memory(self.cross, self.cross_residual, x, memory, memory_mask, need_weights)
+        return transform(self.feed_forward, self.feed_forward_residual, x), weights, shares
 
     def step(
         self,
@@ -77,10 +73,9 @@ class DecoderLayer(nn.Module):
         entered = self.cross_residual.enter(x).view(memory_mask.size(0), -1, x.size(-1))
         attended, cross_weights = self.cross.step(entered, memory, memory_mask[:, None, None, :], record is not None)
         x = self.cross_residual.leave(x, attended.view_as(x), self.cross.output)
-        inner = self.feed_forward(self.feed_forward_residual.enter(x))
         _record(record, f"decoder.{number}", weights)
         _record(record, f"cross.{number}", cross_weights)
-        return self.feed_forward_residual.leave(x, inner, self.feed_forward.outer), past
+        return transform(self.feed_forward, self.feed_forward_residual, x), past
 
 
 class Transformer(SequenceToSequence):

@@ -17,7 +17,9 @@ MAX_KEYS = 64
 MAX_WIDTH = 128
 
 
-class _Shape(ctypes.Structure):
+class Shape(ctypes.Structure):
+    """How queries, keys, values and mask lie in memory, as kernels.h has it."""
+
     _fields_ = (
         *((name, ctypes.c_long) for name in ("heads", "queries", "keys", "width", "padded")),
         *(
@@ -77,16 +79,12 @@ class _Attention(torch.autograd.Function):
     ) -> Tensor:
         first = first.contiguous()
         second = None if second is None else second.contiguous()
-        query, key, value = parts = _parts(first, second)
-        biases = _parts(first_bias, second_bias)
+        query, key, _ = parts = parts_of(first, second)
+        biases = parts_of(first_bias, second_bias)
         sentences, queries, width = query.shape
-        keys = key.size(1)
-        padded = -(-keys // LANES) * LANES
         result = query.new_empty(sentences, queries, width)
-        weights = query.new_empty(sentences, heads, queries, padded)
-        mask_strides = (0, 0, 0, 0) if mask is None else mask.expand(sentences, heads, queries, keys).stride()
-        strides = [stride for tensor in (query, key, value, result) for stride in tensor.stride()[:2]]
-        shape = _Shape(heads, queries, keys, width // heads, padded, *strides, *mask_strides, scale)
+        weights = query.new_empty(sentences, heads, queries, padded(key.size(1)))
+        shape = shape_of(*parts, result, heads, mask, scale)
         function, given = loaded().attention_forward, pointers(*parts, *biases, mask, weights, result)
         shared_out(sentences, lambda begin, end, _: function(ctypes.byref(shape), begin, end, *given))
         ctx.save_for_backward(weights, first, first_bias, second, second_bias)
@@ -105,17 +103,41 @@ class _Attention(torch.autograd.Function):
         )  # by the biases, of each thread; by the key's it is zero
         function = loaded().attention_backward
         given = pointers(
-            *_parts(first, second), *_parts(first_bias, second_bias), weights, gradient, *_parts(by_first, by_second)
+            *parts_of(first, second),
+            *parts_of(first_bias, second_bias),
+            weights,
+            gradient,
+            *parts_of(by_first, by_second),
         )
         shared_out(
             len(first),
-            lambda begin, end, part: function(ctypes.byref(shape), begin, end, *given, *pointers(*sums[part, ::2])),
+            lambda begin, end, part: function(ctypes.byref(shape), begin, end, 0, *given, *pointers(*sums[part, ::2])),
         )
         by_biases = sums.sum(0).flatten()
         by_first_bias, by_second_bias = by_biases[: len(first_bias)], by_biases[len(first_bias) :]
         return by_first, by_first_bias, by_second, None if second is None else by_second_bias, None, None, None
 
 
-def _parts(first: Tensor, second: Tensor | None) -> tuple[Tensor, ...]:
+def padded(keys: int) -> int:
+    """Keys, rounded up to what the kernels take at a time."""
+    return -(-keys // LANES) * LANES
+
+
+def shape_of(
+    query: Tensor, key: Tensor, value: Tensor, result: Tensor, heads: int, mask: Tensor | None, scale: float
+) -> Shape:
+    """The shape of an attention of queries [B, Q, D] to keys and values [B, K, D], views of what holds them."""
+    sentences, queries, width = query.shape
+    keys = key.size(1)
+    mask_strides = (0, 0, 0, 0) if mask is None else mask.expand(sentences, heads, queries, keys).stride()
+    strides = [stride for tensor in (query, key, value, result) for stride in tensor.stride()[:2]]
+    return Shape(heads, queries, keys, width // heads, padded(keys), *strides, *mask_strides, scale)
+
+
+def parts_of(first: Tensor, second: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
     """Views of what belongs to queries, keys and values, each of the last size D."""
-    return first.chunk(3, dim=-1) if second is None else (first, *second.chunk(2, dim=-1))
+    if second is None:
+        query, key, value = first.chunk(3, dim=-1)
+    else:
+        query, (key, value) = first, second.chunk(2, dim=-1)
+    return query, key, value

@@ -2,13 +2,9 @@
  * Matrix products are those of a library, whose `sgemm_` is handed in. Keys and values of earlier steps stay where
  * they were written; each row knows, for every step, in which place its ancestor left them. */
 
-#include "vectors.h"
+#include "kernels.h"
 
 #define MAX_BEST 128 /* must agree with decoder.py */
-
-typedef void (*Product)(
-    const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
-    const float *, const int *, const float *, float *, const int *);
 
 typedef struct {
     const float *weight, *bias; /* [outputs, inputs], [outputs] */
@@ -41,13 +37,6 @@ typedef struct {
     float *scores;                      /* [heads, positions rounded up to LANES] */
     float *logits;                      /* [rows, vocabulary] */
 } Step;
-
-/* result [rows, outputs] = x [rows, inputs] times weight', without the bias */
-static void project(const Decoder *decoder, long rows, long inputs, long outputs, const float *x, Linear linear, float *result) {
-    const int m = outputs, n = rows, k = inputs;
-    const float one = 1, zero = 0;
-    decoder->product("T", "N", &m, &n, &k, &one, linear.weight, &k, x, &k, &zero, result, &m);
-}
 
 static void norm_row(long width, float epsilon, Linear norm, const float *from, float *to) {
     vector sum = all(0), squares = all(0);
@@ -138,7 +127,7 @@ void decoder_step(const Decoder *decoder, const Step *step) {
         const float *memory = step->memory + number * step->sentences * step->source * 2 * width;
 
         const float *entered = enter(decoder, rows, layer->attention_norm, x, narrow);
-        project(decoder, rows, width, 3 * width, entered, layer->query_key_value, wide);
+        project(decoder->product, rows, width, 3 * width, entered, layer->query_key_value.weight, wide);
         for (long row = 0; row < rows; row++) {
             float *made = wide + row * 3 * width, *place = at(step, number, step->step, row, width);
             for (long n = 0; n < 3 * width; n += LANES) {
@@ -152,11 +141,11 @@ void decoder_step(const Decoder *decoder, const Step *step) {
             pointers[step->step] = at(step, number, step->step, row, width);
             attend(decoder, wide + row * 3 * width, count, pointers, step->scores, narrow + row * width);
         }
-        project(decoder, rows, width, width, narrow, layer->attention_output, wide);
+        project(decoder->product, rows, width, width, narrow, layer->attention_output.weight, wide);
         leave(decoder, rows, layer->attention_norm, wide, layer->attention_output.bias, x);
 
         entered = enter(decoder, rows, layer->cross_norm, x, narrow);
-        project(decoder, rows, width, width, entered, layer->query, wide);
+        project(decoder->product, rows, width, width, entered, layer->query.weight, wide);
         for (long row = 0; row < rows; row++) {
             const float *keys = memory + step->sentence[row] * step->source * 2 * width;
             const long length = step->source_length[step->sentence[row]];
@@ -165,23 +154,23 @@ void decoder_step(const Decoder *decoder, const Step *step) {
                 store(wide + row * width + n, load(wide + row * width + n) + load(layer->query.bias + n));
             attend(decoder, wide + row * width, length, pointers, step->scores, narrow + row * width);
         }
-        project(decoder, rows, width, width, narrow, layer->cross_output, wide);
+        project(decoder->product, rows, width, width, narrow, layer->cross_output.weight, wide);
         leave(decoder, rows, layer->cross_norm, wide, layer->cross_output.bias, x);
 
         entered = enter(decoder, rows, layer->feed_forward_norm, x, narrow);
-        project(decoder, rows, width, inner, entered, layer->inner, wide);
+        project(decoder->product, rows, width, inner, entered, layer->inner.weight, wide);
         for (long row = 0; row < rows; row++)
             for (long n = 0; n < inner; n += LANES) {
                 float *at = wide + row * inner + n;
                 store(at, larger(load(at) + load(layer->inner.bias + n), all(0)));
             }
-        project(decoder, rows, inner, width, wide, layer->outer, narrow);
+        project(decoder->product, rows, inner, width, wide, layer->outer.weight, narrow);
         leave(decoder, rows, layer->feed_forward_norm, narrow, layer->outer.bias, x);
     }
     if (decoder->final_norm.weight)
         for (long row = 0; row < rows; row++)
             norm_row(width, decoder->epsilon, decoder->final_norm, x + row * width, x + row * width);
-    project(decoder, rows, width, decoder->vocabulary, x, decoder->output, step->logits);
+    project(decoder->product, rows, width, decoder->vocabulary, x, decoder->output.weight, step->logits);
     if (decoder->output.bias)
         for (long row = 0; row < rows; row++)
             for (long n = 0; n < decoder->vocabulary; n++) step->logits[row * decoder->vocabulary + n] += decoder->output.bias[n];

@@ -5,18 +5,26 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from regard.native.library import LANES, library, loaded, pointers, shared_out, takes
+from regard.native.library import (
+    FLOAT,
+    LANES,
+    LONG,
+    POINTER,
+    library,
+    loaded,
+    matrix_product,
+    pointers,
+    shared_out,
+    takes,
+)
 
 MAX_BEST = 128
-POINTER, LONG, FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 
 
 class _Linear(ctypes.Structure):
@@ -49,18 +57,6 @@ class _Step(ctypes.Structure):
         *((name, POINTER) for name in ("tokens", "sentence", "source_length", "ancestor", "made", "rows_then")),
         *((name, POINTER) for name in ("memory", "x", "wide", "narrow", "scores", "logits")),
     )
-
-
-@cache
-def matrix_product() -> int | None:
-    """The address of the `sgemm_` that torch brings along; None where it brings none."""
-    folder = Path(torch.__file__).parent / "lib"
-    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
-        try:
-            return ctypes.cast(ctypes.CDLL(str(folder / name)).sgemm_, POINTER).value
-        except (OSError, AttributeError):
-            continue
-    return None
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 /* The loops of training that a matrix library does badly: many small attentions, and passes over rows that torch makes
  * one by one. Everything is float32. Nothing here allocates, keeps state, or starts a thread. */
 
-#include "vectors.h"
+#include "kernels.h"
 
 #define MAX_KEYS 128  /* these two must agree with attention.py */
 #define MAX_WIDTH 128
@@ -71,16 +71,6 @@ static void add_rows(int count, int width, const float *rows, long next_row, flo
     }
 }
 
-typedef struct {
-    long heads, queries, keys, width, padded; /* padded: keys, rounded up to LANES */
-    long query_sentence, query_row;           /* distances between sentences, and between positions; */
-    long key_sentence, key_row;               /* heads lie side by side, `width` apart */
-    long value_sentence, value_row;
-    long result_sentence, result_row;
-    long mask_sentence, mask_head, mask_query, mask_key; /* 0 where the mask is the same for all */
-    float scale;
-} Shape;
-
 /* Which keys are open to each query of a sentence and head: rows of 1 and 0, zeros after the last key. */
 static void open_keys(const Shape *shape, const uint8_t *mask, long sentence, long head, float *open) {
     const uint8_t *from = mask + sentence * shape->mask_sentence + head * shape->mask_head;
@@ -136,10 +126,11 @@ void attention_forward(
     }
 }
 
-/* The gradients by query, key and value, which lie as these do; adds to those by the biases. That by the key's bias is
+/* The gradients by query, key and value, which lie as these do; adds to those by the biases. What is given and made of
+ * gradients begins with sentence `first`. That by the key's bias is
  * zero, for it moves all scores of a query alike; a sum would only be the noise of rounding. */
 void attention_backward(
-    const Shape *shape, long begin, long end, const float *query, const float *key, const float *value,
+    const Shape *shape, long begin, long end, long first, const float *query, const float *key, const float *value,
     const float *query_bias, const float *key_bias, const float *value_bias, const float *weights,
     const float *gradient, float *by_query, float *by_key, float *by_value, float *by_query_bias,
     float *by_value_bias) {
@@ -150,13 +141,16 @@ void attention_backward(
             const long at = head * width;
             const long at_query = sentence * shape->query_sentence + at, at_key = sentence * shape->key_sentence + at;
             const long at_value = sentence * shape->value_sentence + at;
-            const float *g = gradient + sentence * shape->result_sentence + at;
+            float *to_query = by_query + at_query - first * shape->query_sentence;
+            float *to_key = by_key + at_key - first * shape->key_sentence;
+            float *to_value = by_value + at_value - first * shape->value_sentence;
+            const float *g = gradient + (sentence - first) * shape->result_sentence + at;
             const float *w = weights + (sentence * shape->heads + head) * queries * padded;
             gather(keys, width, value + at_value, shape->value_row, value_bias + at, rows);
             turn(keys, width, padded, rows, turned);
             multiply(queries, g, shape->result_row, 1, width, turned, padded, padded, by_scores, padded);
-            multiply(keys, w, 1, padded, queries, g, shape->result_row, width, by_value + at_value, shape->value_row);
-            add_rows(keys, width, by_value + at_value, shape->value_row, by_value_bias + at);
+            multiply(keys, w, 1, padded, queries, g, shape->result_row, width, to_value, shape->value_row);
+            add_rows(keys, width, to_value, shape->value_row, by_value_bias + at);
             for (int row = 0; row < queries; row++) {
                 float *d = by_scores + row * padded;
                 const float *p = w + row * padded;
@@ -166,10 +160,10 @@ void attention_backward(
                 for (int n = 0; n < padded; n += LANES) store(d + n, load(p + n) * (load(d + n) - mean) * shape->scale);
             }
             gather(keys, width, key + at_key, shape->key_row, key_bias + at, rows);
-            multiply(queries, by_scores, padded, 1, keys, rows, width, width, by_query + at_query, shape->query_row);
-            add_rows(queries, width, by_query + at_query, shape->query_row, by_query_bias + at);
+            multiply(queries, by_scores, padded, 1, keys, rows, width, width, to_query, shape->query_row);
+            add_rows(queries, width, to_query, shape->query_row, by_query_bias + at);
             gather(queries, width, query + at_query, shape->query_row, query_bias + at, rows);
-            multiply(keys, by_scores, 1, padded, queries, rows, width, width, by_key + at_key, shape->key_row);
+            multiply(keys, by_scores, 1, padded, queries, rows, width, width, to_key, shape->key_row);
         }
     }
 }

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "decoder.c"))
-HEADER = Path(__file__).with_name("vectors.h")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "sublayers.c", "decoder.c"))
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("vectors.h", "kernels.h"))
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""
 FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
@@ -33,12 +33,16 @@ LONGEST_TRIAL = 60.0
 POINTER, LONG, FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
 FUNCTIONS = {
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
-    "attention_backward": [POINTER, LONG, LONG, *[POINTER] * 13],
+    "attention_backward": [POINTER, LONG, LONG, LONG, *[POINTER] * 13],
     "add_norm_forward": [LONG, LONG, LONG, FLOAT, *[POINTER] * 9],
     "add_norm_backward": [LONG, LONG, LONG, *[POINTER] * 10],
     "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],
     "relu_backward": [LONG, LONG, LONG, *[POINTER] * 4],
     "exponentials": [LONG, LONG, LONG, *[POINTER] * 3],
+    "attention_sublayer_forward": [POINTER],
+    "attention_sublayer_backward": [POINTER],
+    "feed_forward_sublayer_forward": [POINTER],
+    "feed_forward_sublayer_backward": [POINTER],
     "decoder_step": [POINTER, POINTER],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
@@ -83,6 +87,18 @@ def takes(x: Tensor) -> bool:
 def pointers(*tensors: Tensor | None) -> list[int | None]:
     """Where tensors begin in memory; they must live until the kernel has ended."""
     return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+
+
+@cache
+def matrix_product() -> int | None:
+    """The address of the `sgemm_` that torch brings along; None where it brings none."""
+    folder = Path(torch.__file__).parent / "lib"
+    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib"):
+        try:
+            return ctypes.cast(ctypes.CDLL(str(folder / name)).sgemm_, POINTER).value
+        except (OSError, AttributeError):
+            continue
+    return None
 
 
 def why_not() -> str | None:
@@ -141,7 +157,7 @@ def _own_folder() -> Path:
 
 def _fingerprint(compiler: str) -> str:
     """A name for all that the compiled code depends on."""
-    texts = [path.read_text(encoding="utf-8") for path in (HEADER, *SOURCES)]
+    texts = [path.read_text(encoding="utf-8") for path in (*HEADERS, *SOURCES)]
     parts = [*texts, repr((FLAGS, TUNED)), compiler, _version(compiler), _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 

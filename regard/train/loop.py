@@ -166,7 +166,7 @@ class Trainer:
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
         tokens = sum(batch.tokens for batch in batches)
-        sums = self.team.sums([smoothed, likelihood, tokens, bool(stop)])
+        sums = self.team.agree([smoothed, likelihood, tokens, bool(stop)])
         asked = (stop.number or signal.SIGTERM) if sums[3] else 0
         return sums[0] / sums[2], sums[1] / sums[2], int(sums[2]), asked
 
@@ -175,7 +175,7 @@ class Trainer:
 
         The engine has averaged over the processes, where a sum was wanted.
         """
-        scale *= self.team.size
+        scale *= self.team.divided_by
         gradients = [parameter.grad for parameter in self.model.parameters() if parameter.grad is not None]
         norm = scale * self.team.norm(gradients)
         if 0 < self.settings.clip_norm < norm:

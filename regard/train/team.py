@@ -34,6 +34,8 @@ class Team:
     """and of each of these, part number `part` of `parts`."""
     shards = False
     """Whether each process holds a part of the weights only."""
+    divided_by = 1
+    """By what the sum of all processes' gradients has been divided on its way."""
 
     @property
     def leads(self) -> bool:
@@ -65,8 +67,8 @@ class Team:
         """The norm of all gradients together, the same in all processes."""
         return float(torch.nn.utils.get_total_norm(gradients))
 
-    def sums(self, values: Sequence[float]) -> list[float]:
-        """Add up numbers over all processes."""
+    def agree(self, values: Sequence[float]) -> list[float]:
+        """Add up numbers over all processes after a step's backward passes, and the gradients, if they did not."""
         return list(values)
 
     def told(self, values: Sequence[float]) -> list[float]:
@@ -88,6 +90,7 @@ class TorchTeam(Team):
 
     def __init__(self, rank: int, size: int, device: torch.device, cut: bool = False) -> None:
         self.rank, self.size, self.device = rank, size, device
+        self.divided_by = size
         if cut:
             self.part, self.parts = rank, size
         else:
@@ -102,7 +105,7 @@ class TorchTeam(Team):
         with module.no_sync():
             yield
 
-    def sums(self, values: Sequence[float]) -> list[float]:
+    def agree(self, values: Sequence[float]) -> list[float]:
         total = self._tensor(values)
         distributed.all_reduce(total)
         return [float(value) for value in total.tolist()]
@@ -121,6 +124,10 @@ class TorchTeam(Team):
 
 def torch_team(rank: int, size: int, device: torch.device, shard: bool, cut: bool = False) -> Team:
     """This process's place among several that the engine has joined."""
+    if not shard and cut and device.type == "cpu":
+        from regard.train.neighbours import NeighbourTeam
+
+        return NeighbourTeam(rank, size, device)
     if not shard:
         return TorchTeam(rank, size, device, cut)
     from regard.train.sharding import ShardedTeam  # takes a second, and few need it

@@ -9,7 +9,8 @@ from regard.config import ModelConfig
 from regard.data.vocabulary import BOS_ID
 from regard.models import build_model
 from regard.native import library as native
-from regard.native.decoder import MAX_BEST, NativeDecoder, best_tokens, matrix_product, suits_decoder
+from regard.native.decoder import MAX_BEST, NativeDecoder, best_tokens, suits_decoder
+from regard.native.library import matrix_product
 from regard.search import engine as engines
 
 pytestmark = pytest.mark.skipif(

@@ -1,0 +1,162 @@
+/* Whole sub-layers of a Transformer that is trained: attention or the feed-forward network, with residual connection and
+ * the layer norm after it. A few sentences at a time go through all of it, so that what one step makes is still in the
+ * cache when the next one needs it; and gradients that only lead to other gradients are never written to memory. */
+
+#include "kernels.h"
+
+#define CHUNK_ROWS 256
+
+typedef struct {
+    const float *weight, *bias; /* [outputs, inputs], [outputs] */
+    float *by_weight, *by_bias; /* their gradients, the latter zero at first; null in the forward pass */
+} Linear;
+
+typedef struct {
+    const float *gain, *shift; /* [width] */
+    float *by_gain, *by_shift; /* zero at first */
+    const float *dropout;      /* [rows, width] factors on the sub-layer's output, or null */
+    float *normal, *inverse;   /* [rows, width], [rows]: kept from the forward pass */
+    float epsilon;
+} Residual;
+
+typedef struct {
+    Product product;
+    long sentences, length, source, width; /* length and source: positions of x and of the memory */
+    Shape shape;
+    const uint8_t *mask;
+    const float *x, *memory; /* [sentences, length, width]; [sentences, source, width], null for self-attention */
+    Linear first, second;    /* of x: queries, or queries, keys and values; of the memory: keys and values */
+    Linear output;
+    Residual residual;
+    float *made, *made_of_memory, *weights, *attended; /* kept from the forward pass */
+    float *space;                                      /* for a chunk: see the functions */
+    float *result;
+    const float *gradient;
+    float *by_x, *by_memory;
+} Attention;
+
+typedef struct {
+    Product product;
+    long rows, width, inner_width;
+    const float *x;
+    Linear inner, outer;
+    Residual residual;
+    float *hidden; /* [rows, inner_width], kept from the forward pass */
+    float *space;
+    float *result;
+    const float *gradient;
+    float *by_x;
+} FeedForward;
+
+static long at_a_time(long length) {
+    long sentences = CHUNK_ROWS / length;
+    return sentences > 0 ? sentences : 1;
+}
+
+static void leave(
+    const Residual *residual, long first_row, long rows, long width, const float *x, const float *y, const float *bias,
+    float *result) {
+    const long at = first_row * width;
+    add_norm_forward(
+        0, rows, width, residual->epsilon, x + at, y, bias, residual->dropout ? residual->dropout + at : NULL,
+        residual->gain, residual->shift, residual->normal + at, residual->inverse + first_row, result + at);
+}
+
+/* The gradients by x, as far as it goes around the sub-layer, and by the sub-layer's output y; where there is no dropout
+ * they are the same, and y's is a copy. */
+static void leave_back(
+    const Residual *residual, long first_row, long rows, long width, const float *gradient, float *by_x, float *by_y,
+    float *by_bias) {
+    const long at = first_row * width;
+    add_norm_backward(
+        0, rows, width, gradient + at, residual->normal + at, residual->inverse + first_row,
+        residual->dropout ? residual->dropout + at : NULL, residual->gain, by_x + at, by_y, by_bias, residual->by_gain,
+        residual->by_shift);
+    if (!residual->dropout) memcpy(by_y, by_x + at, rows * width * sizeof(float));
+}
+
+/* space: [chunk rows, width] */
+void attention_sublayer_forward(const Attention *a) {
+    const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
+    for (long begin = 0; begin < a->sentences; begin += step) {
+        const long end = begin + step < a->sentences ? begin + step : a->sentences;
+        const long row = begin * a->length, rows = (end - begin) * a->length;
+        project(a->product, rows, width, outputs, a->x + row * width, a->first.weight, a->made + row * outputs);
+        const float *key = a->made + width, *key_bias = a->first.bias + width;
+        if (a->memory) {
+            const long source_row = begin * a->source;
+            project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width,
+                    a->second.weight, a->made_of_memory + source_row * 2 * width);
+            key = a->made_of_memory;
+            key_bias = a->second.bias;
+        }
+        attention_forward(&a->shape, begin, end, a->made, key, key + width, a->first.bias, key_bias, key_bias + width,
+                          a->mask, a->weights, a->attended);
+        project(a->product, rows, width, width, a->attended + row * width, a->output.weight, a->space);
+        leave(&a->residual, row, rows, width, a->x, a->space, a->output.bias, a->result);
+    }
+}
+
+/* space: [chunk rows, 5 width], and for the memory [chunk rows of the source, 2 width] */
+void attention_sublayer_backward(const Attention *a) {
+    const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
+    float *by_y = a->space, *by_attended = by_y + step * a->length * width;
+    float *by_made = by_attended + step * a->length * width, *by_made_of_memory = by_made + step * a->length * outputs;
+    for (long begin = 0; begin < a->sentences; begin += step) {
+        const long end = begin + step < a->sentences ? begin + step : a->sentences;
+        const long row = begin * a->length, rows = (end - begin) * a->length;
+        const float keep = begin > 0;
+        leave_back(&a->residual, row, rows, width, a->gradient, a->by_x, by_y, a->output.by_bias);
+        weight_gradient(a->product, rows, width, width, by_y, a->attended + row * width, keep, a->output.by_weight);
+        project_back(a->product, rows, width, width, by_y, a->output.weight, 0, by_attended);
+
+        const float *key = a->made + width, *key_bias = a->first.bias + width;
+        float *by_key = by_made + width, *by_key_bias = a->first.by_bias + width;
+        if (a->memory) {
+            key = a->made_of_memory, key_bias = a->second.bias;
+            by_key = by_made_of_memory, by_key_bias = a->second.by_bias;
+        }
+        attention_backward(&a->shape, begin, end, begin, a->made, key, key + width, a->first.bias, key_bias,
+                           key_bias + width, a->weights, by_attended, by_made, by_key, by_key + width, a->first.by_bias,
+                           by_key_bias + width);
+        weight_gradient(a->product, rows, width, outputs, by_made, a->x + row * width, keep, a->first.by_weight);
+        project_back(a->product, rows, width, outputs, by_made, a->first.weight, 1, a->by_x + row * width);
+        if (a->memory) {
+            const long source_row = begin * a->source, source_rows = (end - begin) * a->source;
+            weight_gradient(a->product, source_rows, width, 2 * width, by_made_of_memory,
+                            a->memory + source_row * width, keep, a->second.by_weight);
+            project_back(a->product, source_rows, width, 2 * width, by_made_of_memory, a->second.weight, 0,
+                         a->by_memory + source_row * width);
+        }
+    }
+}
+
+/* space: [chunk rows, width] */
+void feed_forward_sublayer_forward(const FeedForward *f) {
+    const long width = f->width, inner = f->inner_width;
+    for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
+        const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
+        float *hidden = f->hidden + row * inner;
+        project(f->product, rows, width, inner, f->x + row * width, f->inner.weight, hidden);
+        relu_forward(0, rows, inner, f->inner.bias, hidden);
+        project(f->product, rows, inner, width, hidden, f->outer.weight, f->space);
+        leave(&f->residual, row, rows, width, f->x, f->space, f->outer.bias, f->result);
+    }
+}
+
+/* space: [chunk rows, width + 2 inner_width] */
+void feed_forward_sublayer_backward(const FeedForward *f) {
+    const long width = f->width, inner = f->inner_width;
+    float *by_y = f->space, *by_hidden = by_y + CHUNK_ROWS * width, *before = by_hidden + CHUNK_ROWS * inner;
+    for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
+        const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
+        const float keep = row > 0;
+        const float *hidden = f->hidden + row * inner;
+        leave_back(&f->residual, row, rows, width, f->gradient, f->by_x, by_y, f->outer.by_bias);
+        weight_gradient(f->product, rows, inner, width, by_y, hidden, keep, f->outer.by_weight);
+        project_back(f->product, rows, inner, width, by_y, f->outer.weight, 0, by_hidden);
+        relu_backward(0, rows, inner, hidden, by_hidden, before, f->inner.by_bias);
+        weight_gradient(f->product, rows, width, inner, before, f->x + row * width, keep, f->inner.by_weight);
+        project_back(f->product, rows, width, inner, before, f->inner.weight, 1, f->by_x + row * width);
+    }
+}

@@ -1,0 +1,109 @@
+"""Whole sub-layers in C give the values and gradients of the plain modules; and the model's path takes them."""
+
+import copy
+
+import pytest
+import torch
+
+from regard.native import library as native
+from regard.native.sublayers import CHUNK_ROWS, suits_sublayer
+from regard.nn import sublayers
+from regard.nn.attention import CrossAttention, SelfAttention
+from regard.nn.feed_forward import FeedForward, build_feed_forward
+from regard.nn.masks import causal, padding_mask, pattern_mask
+from regard.nn.randomness import Dropout, Randomness
+from regard.nn.residual import PostNorm, PreNorm
+from regard.nn.scores import ScaledDot
+
+pytestmark = pytest.mark.skipif(
+    native.library() is None or native.matrix_product() is None, reason=f"no kernels here: {native.why_not()}"
+)
+
+WIDTH = 32
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def numbers(*shape, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+
+
+def build(kind, dropout):
+    randomness = Randomness()
+    attend = ScaledDot(2, WIDTH // 2, Dropout(0.0, randomness))
+    layers = {
+        "self": lambda: SelfAttention(WIDTH, attend),
+        "cross": lambda: CrossAttention(WIDTH, attend),
+        "feed-forward": lambda: build_feed_forward(WIDTH, 48, "relu", Dropout(0.0, randomness)),
+    }
+    modules = torch.nn.ModuleList([layers[kind](), PostNorm(WIDTH, Dropout(dropout, randomness))])
+    for parameter in modules.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    return modules
+
+
+def apply(kind, modules, x, memory, mask):
+    layer, residual = modules
+    residual.dropout.randomness.begin(3)
+    if kind == "self":
+        return sublayers.attend_to_self(layer, residual, x, mask, False)[0]
+    if kind == "cross":
+        return sublayers.attend_to_memory(layer, residual, x, memory, mask, False)[0]
+    return sublayers.transform(layer, residual, x)
+
+
+SHAPES = [(1, 1), (3, 7), (CHUNK_ROWS // 16 + 3, 16), (2, 64)]
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize(("sentences", "length"), SHAPES)
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("kind", ["self", "cross", "feed-forward"])
+def test_equals_the_plain_modules(kind, masked, sentences, length, dropout, monkeypatch):
+    modules = build(kind, dropout)
+    plain = copy.deepcopy(modules)
+    source = max(1, length - 2)
+    mask = None
+    if masked:
+        real = torch.arange(source) <= torch.arange(sentences)[:, None]
+        mask = pattern_mask(causal, length, length) if kind == "self" else padding_mask(real)
+    assert suits_sublayer(numbers(sentences, length, WIDTH), 48)
+    results = []
+    for which in (modules, plain):
+        x, memory = (numbers(sentences, size, WIDTH, seed=size).requires_grad_() for size in (length, source))
+        result = apply(kind, which, x, memory, mask)
+        (result * numbers(*result.shape, seed=5)).sum().backward()
+        gradients = {name: parameter.grad for name, parameter in which.named_parameters()}
+        results.append({"result": result, "x": x.grad, "memory": memory.grad, **gradients})
+        monkeypatch.setattr(native, "library", lambda: None)
+    for name, value in results[0].items():
+        torch.testing.assert_close(
+            value, results[1][name], atol=5e-4, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
+        )
+
+
+def test_chunks_change_no_row():
+    """Sentences give the same whether they come alone or after others."""
+    modules = build("self", 0.0)
+    x = numbers(CHUNK_ROWS // 16 + 5, 16, WIDTH)
+    with torch.no_grad():
+        together = apply("self", modules, x, None, None)
+        alone = torch.cat([apply("self", modules, row[None], None, None) for row in x])
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_what_has_no_form_in_c_takes_the_plain_way():
+    randomness = Randomness()
+    x = numbers(2, 5, WIDTH)
+    network = FeedForward(WIDTH, 48, "gelu", Dropout(0.0, randomness))
+    residual = PreNorm(WIDTH, Dropout(0.0, randomness))
+    expected = x + network.outer(torch.nn.functional.gelu(network.inner(residual.norm(x))))
+    torch.testing.assert_close(sublayers.transform(network, residual, x), expected)
+    torch.set_num_threads(2)
+    assert not suits_sublayer(x)
