@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard import card, progress
-from regard.atomic import write_file
+from regard.atomic import sweep, write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.corpus import read_pairs
@@ -29,6 +29,7 @@ from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.processes import available_cores, joined_team, leading_team, processes_for
+from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
 from regard.train.validation import Bleu, Validator
 
@@ -82,27 +83,30 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
     device = _device(config)
-    with team_of_torchrun(device) as team:
-        if team.leads:
-            _open_run(config, run, must_resume)
-            _learn_tokenizers(config, run)
-        team.meet()
-        count = processes_for(config.train, device)
-        if count == 1 or team.size > 1:
-            return _train(config, run, device, team)
-    PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
-    with leading_team(count, run, device) as team:
-        return _train(config, run, device, team, config.train.accumulate // count)
+    with stop_request() as stop, stop.at_once():
+        with team_of_torchrun(device) as team:
+            if team.leads:
+                _open_run(config, run, must_resume)
+                _learn_tokenizers(config, run)
+            team.meet()
+            count = processes_for(config.train, device)
+            if count == 1 or team.size > 1:
+                return _train(config, run, device, team, stop, config.train.accumulate)
+        PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
+        with leading_team(count, run, device) as team:
+            return _train(config, run, device, team, stop, config.train.accumulate // count)
 
 
-def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
+def take_part(config: Config, run: Path, rank: int, size: int, port: int, leader: int) -> None:
     """Train as one of several processes on this machine, of which another leads."""
     device = _device(config)
-    with joined_team(rank, size, port, device) as team:
-        _train(config, run, device, team, config.train.accumulate // size)
+    with stop_request() as stop, joined_team(rank, size, port, leader, device) as team:
+        _train(config, run, device, team, stop, config.train.accumulate // size)
 
 
-def _train(config: Config, run: Path, device: torch.device, team: Team, accumulate: int | None = None) -> TrainResult:
+def _train(
+    config: Config, run: Path, device: torch.device, team: Team, stop: StopRequest, accumulate: int
+) -> TrainResult:
     if not team.leads:
         progress.show(False)
     torch.set_num_threads(max(1, (config.train.threads or available_cores()) // _processes_here(team)))
@@ -115,7 +119,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, accumula
     batches = TrainingBatches(prepared, tokenizers, config, rank=team.rank, world=team.size)
     validator = _validator(config, tokenizers) if team.leads else None
     trainer = Trainer(model.to(device), batches, validator, config, run, team, accumulate)
-    outcome = trainer.train()
+    outcome = trainer.train(stop)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
@@ -140,6 +144,7 @@ def _open_run(config: Config, run: Path, must_resume: bool) -> None:
                 raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
     elif must_resume:
         raise RegardError(f"{run}: there is no run to resume here")
+    sweep(run)
     write_file(run / CONFIG, format_config(config).encode())
 
 

@@ -36,20 +36,20 @@ class Session:
         """The weights that are validated and handed out: the moving average, where there is one."""
         return model_weights(self.model) if self.average is None else self.average.weights()
 
-    def save(self, score: float | None) -> None:
+    def save(self, score: float | None = None, interim: bool = False) -> None:
         tensors = {f"model.{name}": tensor for name, tensor in model_weights(self.model).items()}
         tensors |= {f"optimiser.{name}": value for name, value in optimiser_state(self.model, self.optimiser).items()}
         if self.average is not None:
             tensors |= {f"average.{name}": value for name, value in self.average.state().items()}
-        self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
+        self.store.save(self.standing.step, tensors, self.standing.to_facts(), score, interim)
 
     def saved(self) -> None:
-        """Note that this step is in a checkpoint."""
+        """Note that this step is in a checkpoint that stays."""
         self._saved_step = self.standing.step
 
     @property
     def unsaved(self) -> bool:
-        """Whether there were steps since the last checkpoint."""
+        """Whether there were steps since the last checkpoint; an interim one is none."""
         return self.standing.step > 0 and self._saved_step != self.standing.step
 
     def resume(self) -> Checkpoint | None:
@@ -66,7 +66,7 @@ class Session:
         if self.average is not None:
             self.average.restore(_below("average.", tensors))
         self.standing = Standing.from_facts(checkpoint.facts)
-        self._saved_step = checkpoint.step
+        self._saved_step = None if checkpoint.interim else checkpoint.step
 
     def best_weights(self) -> tuple[str, dict[str, Tensor]]:
         """The weights of the best validation, or the newest where there was none; with a word on which."""
