@@ -11,21 +11,18 @@ import faulthandler
 import json
 import multiprocessing
 import os
-import runpy
 import signal
-import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any, Protocol
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+from warm import have_a_worker_ready
 
 from regard.data.builtin import generate
 from regard.data.prepared import PreparedCorpus
@@ -241,67 +238,7 @@ def _train(recipe: Path, run: Path, output: Path, worker: Any, hooks: Sequence[H
         os.dup2(handle, stream)
     faulthandler.dump_traceback_later(PATIENCE - 5)
     if worker is not None:
-        worker.value = _have_a_worker_ready()
+        worker.value = have_a_worker_ready()
     for hook in hooks:
         hook.install()
     cli.main(["train", str(recipe), "--run", str(run)])
-
-
-class WarmWorker:
-    """The second process of a run: forked before it is needed, for importing torch takes seconds."""
-
-    def __init__(self) -> None:
-        reader, self._writer = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self._writer)
-            arguments = json.loads(os.fdopen(reader).read() or "null")
-            if arguments is not None:
-                _be_a_worker(arguments)
-            os._exit(0)
-        os.close(reader)
-        self._code: int | None = None
-
-    def start(self, run: Path, *numbers: int) -> WarmWorker:
-        """Takes the place of `regard.train.processes._start`."""
-        with suppress(BrokenPipeError), os.fdopen(self._writer, "w") as pipe:  # it may have been killed by now
-            json.dump([str(run), *map(str, numbers), str(os.getpid())], pipe)
-        return self
-
-    def poll(self) -> int | None:
-        if self._code is None:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            self._code = os.waitstatus_to_exitcode(status) if pid else None
-        return self._code
-
-    def wait(self, timeout: float = PATIENCE) -> int:
-        deadline = time.monotonic() + timeout
-        while (code := self.poll()) is None and time.monotonic() < deadline:
-            time.sleep(0.005)
-        return -1 if code is None else code
-
-    def kill(self) -> None:
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-
-def _have_a_worker_ready() -> int:
-    from regard.train import processes
-
-    worker = WarmWorker()
-    processes._start = worker.start  # type: ignore[assignment]
-    return worker.pid
-
-
-def _be_a_worker(arguments: list[str]) -> None:
-    os.setsid()
-    sys.argv = ["regard.worker", *arguments]
-    code: Any = 1
-    try:
-        runpy.run_module("regard.worker", run_name="__main__", alter_sys=False)
-        code = 0
-    except SystemExit as left:
-        code = left.code
-    finally:
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 0 if code is None else 1)
