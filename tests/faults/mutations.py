@@ -115,7 +115,7 @@ def copy_folder_of_other(path: Path, other: Path, chance: random.Random) -> None
 
 
 def duplicate_as_newer(path: Path, other: Path, chance: random.Random) -> None:
-    shutil.copytree(other, path.parent.with_name(chance.choice(["step-00000400", "step-00000300.2"])))
+    shutil.copytree(other, path.parent.with_name(f"{path.parent.name}.{chance.randrange(2, 100)}"))
     shutil.rmtree(path.parent)
 
 

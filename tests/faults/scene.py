@@ -33,7 +33,7 @@ from regard.train.checkpoint import CheckpointStore
 from regard.train.log import LOG, read_log
 
 STEPS, EVERY = 16, 2
-PATIENCE = 120.0
+PATIENCE = 120
 """Seconds after which an attempt counts as hung; it says where it hangs, and its code is that of `timeout`."""
 HUNG = 124
 
@@ -101,7 +101,8 @@ class Attempt:
         return self.process.exitcode is None
 
     def wait(self) -> End:
-        hung = self.running_after(PATIENCE)
+        # One second at a time: those in which all processes are suspended do not count.
+        hung = all(self.running_after(1.0) for _ in range(PATIENCE))
         if hung:
             self.kill()
             self.process.join()
