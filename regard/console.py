@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NoReturn, TextIO
 
-from regard.errors import RegardError
+from regard.errors import LostProcessError, RegardError
 from regard.train.signals import Interrupted
 
 USER_ERROR = 2
@@ -36,7 +36,7 @@ def run(command: Callable[[list[str]], None], arguments: Sequence[str]) -> None:
     try:
         command(with_optional_value("--json", "-", arguments))
         sys.stdout.flush()
-    except Exception as error:
+    except (Exception, Interrupted) as error:
         if os.environ.get(SHOW_TRACEBACK):
             raise
         _leave(error)
@@ -66,14 +66,16 @@ def _show_warning(
     print(f"regard: warning: {message}", file=sys.stderr, flush=True)
 
 
-def _leave(error: Exception) -> NoReturn:
+def _leave(error: Exception | Interrupted) -> NoReturn:
     message, code = explain(error)
     label = "regard: " if isinstance(error, Interrupted) else "regard: error: "
     print(label + message, file=sys.stderr, flush=True)
+    if isinstance(error, LostProcessError):
+        os._exit(code)  # tidying up after the lost one can wait for ever for an answer from it
     sys.exit(code)
 
 
-def explain(error: Exception) -> tuple[str, int]:
+def explain(error: Exception | Interrupted) -> tuple[str, int]:
     """The sentence for a person, and the exit code, of anything that can go wrong."""
     if isinstance(error, RegardError):
         return str(error), USER_ERROR

@@ -22,3 +22,7 @@ class ModelFolderError(RegardError):
 
 class InputError(RegardError):
     """A request that a model cannot serve, such as a language that it lacks."""
+
+
+class LostProcessError(RegardError):
+    """One of several processes that train together has died: the message says how to go on."""

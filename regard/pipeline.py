@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from regard import card, progress
-from regard.atomic import write_file
+from regard.atomic import sweep, write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.corpus import read_pairs
@@ -31,6 +31,7 @@ from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.probe import agreed_precision
 from regard.train.processes import available_cores, joined_team, leading_team, processes_for
+from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
 from regard.train.validation import Bleu, Validator
 
@@ -84,28 +85,29 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
     device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))
-    with team_of_torchrun(device, config.train.shard) as team:
-        if team.leads:
-            _open_run(config, run, must_resume)
-            if not Tokenizers.exist(run):
-                learn_tokenizers(config).save(run)
-        team.meet()
-        count = processes_for(config.train, device)
-        if count == 1 or team.size > 1:
-            return _train(config, run, device, team)
-    PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
-    with leading_team(count, run, device, config.train.shard) as team:
-        return _train(config, run, device, team)
+    with stop_request() as stop, stop.at_once():
+        with team_of_torchrun(device, config.train.shard) as team:
+            if team.leads:
+                _open_run(config, run, must_resume)
+                if not Tokenizers.exist(run):
+                    learn_tokenizers(config).save(run)
+            team.meet()
+            count = processes_for(config.train, device)
+            if count == 1 or team.size > 1:
+                return _train(config, run, device, team, stop)
+        PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
+        with leading_team(count, run, device, config.train.shard) as team:
+            return _train(config, run, device, team, stop)
 
 
-def take_part(config: Config, run: Path, rank: int, size: int, port: int) -> None:
+def take_part(config: Config, run: Path, rank: int, size: int, port: int, leader: int) -> None:
     """Train as one of several processes on this machine, of which another leads."""
     device = device_of(config, rank)
-    with joined_team(rank, size, port, device, config.train.shard) as team:
-        _train(config, run, device, team)
+    with stop_request() as stop, joined_team(rank, size, port, leader, device, config.train.shard) as team:
+        _train(config, run, device, team, stop)
 
 
-def _train(config: Config, run: Path, device: torch.device, team: Team) -> TrainResult:
+def _train(config: Config, run: Path, device: torch.device, team: Team, stop: StopRequest) -> TrainResult:
     if not team.leads:
         progress.show(False)
     torch.set_num_threads(max(1, (config.train.threads or available_cores()) // _processes_here(team)))
@@ -124,7 +126,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team) -> Train
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
     trainer = Trainer(model, batches, validator, config, run, team, precision)
-    outcome = trainer.train()
+    outcome = trainer.train(stop)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
@@ -149,6 +151,7 @@ def _open_run(config: Config, run: Path, must_resume: bool) -> None:
                 raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
     elif must_resume:
         raise RegardError(f"{run}: there is no run to resume here")
+    sweep(run)
     write_file(run / CONFIG, format_config(config).encode())
 
 

@@ -1,4 +1,4 @@
-"""A further process of a run on this machine: `python -m regard.worker RUN RANK SIZE PORT`; the leader starts it."""
+"""A further process of a run: `python -m regard.worker RUN RANK SIZE PORT LEADER`; the process LEADER starts it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ def _work(arguments: list[str]) -> None:
     from regard.recipe import load_config
     from regard.train.signals import Interrupted
 
-    run, (rank, size, port) = Path(arguments[0]), map(int, arguments[1:])
+    run, (rank, size, port, leader) = Path(arguments[0]), map(int, arguments[1:])
     try:
-        take_part(load_config(run / CONFIG), run, rank, size, port)
+        take_part(load_config(run / CONFIG), run, rank, size, port, leader)
     except Interrupted:
         return  # the leader was asked to stop, and says so for all
 

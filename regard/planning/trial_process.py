@@ -7,6 +7,7 @@ JSON.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from contextlib import suppress
@@ -20,7 +21,7 @@ from regard.pipeline import build_validator, train_run
 from regard.planning.machine import own_memory
 from regard.recipe import load_config
 from regard.train.checkpoint import Checkpoint, CheckpointStore
-from regard.train.processes import end_with_the_leader
+from regard.train.processes import end_with
 from regard.train.signals import Interrupted
 from regard.train.validation import Validator
 
@@ -78,7 +79,7 @@ def answer_to(wish: str, config: Path, run: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until no more is asked, or until somebody wants this to stop."""
-    end_with_the_leader()
+    end_with(os.getppid())
     offer_itself_to_the_killer()
     answers = sys.stdout
     sys.stdout = sys.stderr

@@ -40,6 +40,7 @@ class Checkpoint:
     path: Path
     step: int
     score: float | None
+    interim: bool
     facts: dict[str, Any]
     _manifest: Manifest = field(repr=False)
 
@@ -54,7 +55,7 @@ class Checkpoint:
             facts = read_facts(read_verified(path, manifest, FACTS))
         except ValueError as error:
             raise DamagedCheckpoint(path, f"{FACTS} cannot be read ({error})") from None
-        return cls(path, manifest.step, manifest.score, facts, manifest)
+        return cls(path, manifest.step, manifest.score, manifest.interim, facts, manifest)
 
     def tensors(self) -> dict[str, Tensor]:
         """Its tensors by name; made from the very bytes that are verified."""
@@ -66,14 +67,23 @@ class Checkpoint:
 
 
 class CheckpointStore:
-    """The checkpoints of a run: the newest `keep_last` and the `keep_best` with the best scores."""
+    """The checkpoints of a run: the newest `keep_last` and the `keep_best` with the best scores.
+
+    An interim one, saved because a run was asked to stop, is there to go on from, until the next one is. It counts for
+    nothing else, so that a run which was stopped ends as one that was not.
+    """
 
     def __init__(self, folder: Path, keep_last: int = 2, keep_best: int = 1, lower_is_better: bool = True) -> None:
         self.folder = folder
         self._keep_last, self._keep_best, self._lower_is_better = max(keep_last, 1), keep_best, lower_is_better
 
     def save(
-        self, step: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], score: float | None = None
+        self,
+        step: int,
+        tensors: Mapping[str, Tensor],
+        facts: Mapping[str, Any],
+        score: float | None = None,
+        interim: bool = False,
     ) -> Path:
         """Write a checkpoint; only when it is safe on the disk do older ones go.
 
@@ -88,25 +98,33 @@ class CheckpointStore:
                 write_facts(aside / FACTS, facts)
                 write_tensors(aside / TENSORS, tensors)
                 (aside / TENSORS).chmod((aside / FACTS).stat().st_mode)  # safetensors lets none but the owner read
-                (aside / MANIFEST).write_bytes(seal(Manifest(path.name, step, score, describe_files(aside))))
+                manifest = Manifest(path.name, step, score, interim, describe_files(aside))
+                (aside / MANIFEST).write_bytes(seal(manifest))
         except RegardError as error:
             newest = self.latest_step()
             raise RegardError(f"{error}. {_what_is_left(newest)}") from error
         self._prune(path)
         return path
 
+    def tidy(self, newest: Checkpoint) -> None:
+        """Remove what a save that was killed after `newest` was safe would have removed."""
+        sweep(self.folder)
+        self._prune(newest.path)
+
     def latest(self) -> Checkpoint | None:
         """The newest good checkpoint; None where there never was one. Damaged ones are named in a warning."""
-        return next(iter(self.last(1)), None)
+        damaged: list[DamagedCheckpoint] = []
+        found = (checkpoint for path in self._paths() if (checkpoint := _open_or_warn(path, damaged)))
+        return next(found, None) or next(iter(self._nothing_good(damaged)), None)
 
     def last(self, count: int) -> list[Checkpoint]:
-        """The newest good checkpoints of `count` different steps, newest first, or as many as there are."""
+        """The newest good checkpoints of `count` different steps, interim ones left out, or as many as there are."""
         found: dict[int, Checkpoint] = {}
         damaged: list[DamagedCheckpoint] = []
         for path in self._paths():
             if len(found) == count:
                 break
-            if _step_of(path) not in found and (checkpoint := _open_or_warn(path, damaged)):
+            if _step_of(path) not in found and (checkpoint := _open_or_warn(path, damaged)) and not checkpoint.interim:
                 found[checkpoint.step] = checkpoint
         return list(found.values()) or self._nothing_good(damaged)
 
@@ -153,7 +171,8 @@ class CheckpointStore:
         older = [path for path in self._paths() if _age(path.name) <= _age(saved.name)]
         manifests: dict[int, tuple[Path, Manifest]] = {}
         for path, manifest in _manifests(older, [], quiet=True):
-            manifests.setdefault(manifest.step, (path, manifest))
+            if not manifest.interim:
+                manifests.setdefault(manifest.step, (path, manifest))
         ranked = list(manifests.values())
         kept = {saved}
         kept |= {path for path, _ in ranked[: self._keep_last]}

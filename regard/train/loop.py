@@ -27,7 +27,7 @@ from regard.train.optimiser import set_learning_rate
 from regard.train.precision import Precision
 from regard.train.schedule import learning_rate
 from regard.train.session import Session
-from regard.train.signals import Interrupted, StopRequest, stop_request
+from regard.train.signals import Interrupted, StopRequest
 from regard.train.standing import Standing
 from regard.train.team import Team
 from regard.train.validation import Validation, Validator
@@ -69,27 +69,26 @@ class Trainer:
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
         self.meter = Meter()
 
-    def train(self) -> Outcome:
+    def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
         keep_freed_memory()
         standing = self._resume()
         started = time.monotonic() - standing.seconds
-        with stop_request() as stop, task("training", self.settings.max_steps) as work:
+        with stop.later(), task("training", self.settings.max_steps) as work:
             work.advance(standing.step)
+            if self._due():  # the run was stopped before it
+                self._validate_and_save(work, stop)
             for batches, epoch, position in self._groups():
                 asked = self._step(batches, epoch, position, stop)
                 standing.seconds = time.monotonic() - started
                 self._report(work)
                 if asked:
-                    self._leave(asked)
-                if standing.step % self.settings.validate_every == 0 or self._last_step():
-                    self._validate_and_save(work)
-                    if 0 < self.settings.patience <= standing.without_better:
-                        work.note(f"no better validation in {standing.without_better}: stopping here")
-                        break
+                    self._save_and_leave(asked)
+                if self._due():
+                    self._validate_and_save(work, stop)
             if self.session.unsaved:
-                self._validate_and_save(work)
-        return self._finish()
+                self._validate_and_save(work, stop)
+        return self._finish(stop)
 
     def _resume(self) -> Standing:
         """Go on from the newest good checkpoint, which all processes read."""
@@ -98,6 +97,7 @@ class Trainer:
         if self.team.leads:
             self.log.resume(self.session.standing.step)
             if checkpoint is not None:
+                self.session.store.tidy(checkpoint)
                 note(f"going on from step {checkpoint.step:,} ({checkpoint.path})")
         return self.session.standing
 
@@ -105,21 +105,29 @@ class Trainer:
         """The batches of each step still to do, and the place in the data after them."""
         standing = self.session.standing
         last_epoch = self.settings.max_epochs or math.inf
-        while not self._last_step() and standing.epoch < last_epoch:
+        while not self._over() and standing.epoch < last_epoch:
             epoch, group = standing.epoch, []
             for batch, position in self.batches.epoch(epoch, standing.position):
                 group.append(batch.to(self.model.device, non_blocking=True))
                 if len(group) == self.settings.accumulate:
                     yield group, epoch, position
-                    if self._last_step():
+                    if self._over():
                         return
                     group = []
             if group:  # the rest of an epoch is a smaller step
                 yield group, epoch + 1, START
             standing.epoch, standing.position = epoch + 1, START
 
+    def _over(self) -> bool:
+        return self._last_step() or 0 < self.settings.patience <= self.session.standing.without_better
+
     def _last_step(self) -> bool:
         return self.session.standing.step >= self.settings.max_steps
+
+    def _due(self) -> bool:
+        """Whether this step is one to validate and save."""
+        on_schedule = self.session.standing.step % self.settings.validate_every == 0
+        return self.session.unsaved and (on_schedule or self._last_step())
 
     def _step(self, batches: list[Batch], epoch: int, position: Position, stop: StopRequest) -> int:
         """One step of the optimiser; a loss or gradient that is not finite is counted and not applied.
@@ -211,44 +219,64 @@ class Trainer:
             where = dict(epoch=standing.epoch, tokens=standing.tokens, seconds=standing.seconds)
             self.log.write(standing.step, "train", **self.meter.flush(), **where)
 
-    def _validate_and_save(self, work: Task) -> None:
+    def _validate_and_save(self, work: Task, stop: StopRequest) -> None:
         """Judge, choose and save in the leading process, which tells the others what it found."""
         before, standing = time.monotonic(), self.session.standing
         weights = self.session.judged_weights()
-        score = self._validate(weights, work) if self.team.leads else None
-        self._save(score)
-        standing.without_better = int(self.team.told([standing.without_better])[0])
+        score, cut_short = self._validate(weights, work, stop) if self.team.leads else (None, False)
+        self._save(score, interim=bool(self.team.told([cut_short])[0]))
+        standing.without_better, asked = map(int, self.team.told([standing.without_better, stop.number or 0]))
         self.meter.leave_out(time.monotonic() - before)
+        if asked:
+            self._leave(asked, f"stopped and saved at step {standing.step:,}; the same command goes on from there")
+        if self._over() and not self._last_step():
+            work.note(f"no better validation in {standing.without_better}: stopping here")
 
-    def _validate(self, weights: dict[str, Tensor], work: Task) -> float | None:
-        standing, validation = self.session.standing, self._judge(weights)
-        if validation is None:
-            return None
-        score = self._score(validation)
+    def _validate(self, weights: dict[str, Tensor], work: Task, stop: StopRequest) -> tuple[float | None, bool]:
+        """The score of these weights, and whether somebody asked to stop before it was known."""
+        if self.validator is None:
+            return None, False
+        try:
+            validation = self.validator.judge(self.judged, weights, stop.at_once)
+        except Interrupted:  # the run will judge this step when it goes on
+            return None, True
+        standing, score = self.session.standing, self._score(validation)
         better = standing.note_score(score)
         if better:
             save_weights(self.run, weights)
         self.log.write(standing.step, "validation", **validation.metrics(), seconds=standing.seconds)
         work.note(f"step {standing.step:,}: validation {validation.line()}{' (best so far)' if better else ''}")
-        return score
+        return score, False
 
-    def _save(self, score: float | None = None) -> None:
+    def _save(self, score: float | None = None, interim: bool = False) -> None:
         self.session.standing.scaling = self.precision.state()
-        self.session.save(score)
+        self.session.save(score, interim)
 
-    def _leave(self, number: int) -> None:
-        self._save()
-        self.log.close()
-        self.team.meet()
+    def _save_and_leave(self, number: int) -> None:
+        self._save(interim=True)
         step = self.session.standing.step
-        raise Interrupted(number, f"stopped and saved at step {step:,}; the same command goes on from there")
+        self._leave(number, f"stopped and saved at step {step:,}; the same command goes on from there")
 
-    def _finish(self) -> Outcome:
-        newest = self.session.judged_weights()
-        validation, chosen = self._choose(newest) if self.team.leads else (None, "")
+    def _leave(self, number: int, message: str) -> None:
         self.log.close()
         self.team.meet()
+        raise Interrupted(number, message)
+
+    def _finish(self, stop: StopRequest) -> Outcome:
+        validation, chosen, asked = None, "", 0
+        newest = self.session.judged_weights()
+        if self.team.leads:
+            try:
+                with stop.at_once():
+                    validation, chosen = self._choose(newest)
+            except Interrupted:
+                asked = stop.number or 0
+        asked = int(self.team.told([asked])[0])
         standing = self.session.standing
+        if asked:
+            self._leave(asked, f"stopped after step {standing.step:,}, the last; the same command finishes the run")
+        self.log.close()
+        self.team.meet()
         return Outcome(standing.step, standing.epoch, standing.tokens, standing.seconds, validation, chosen)
 
     def _choose(self, newest: dict[str, Tensor]) -> tuple[Validation | None, str]:

@@ -44,6 +44,7 @@ class Manifest:
     name: str
     step: int
     score: float | None
+    interim: bool
     files: dict[str, FileRecord]
 
 
@@ -116,7 +117,7 @@ def _parse(values: Any) -> Manifest:
         raise ValueError("another format")
     files = {name: FileRecord(int(record["size"]), str(record["sha256"])) for name, record in values["files"].items()}
     score = None if values["score"] is None else float(values["score"])
-    return Manifest(str(values["name"]), int(values["step"]), score, files)
+    return Manifest(str(values["name"]), int(values["step"]), score, bool(values.get("interim")), files)
 
 
 def _check_names(folder: Path, manifest: Manifest) -> None:

@@ -10,19 +10,25 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
+from typing import TypeAlias
 
 import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from regard.config import TrainConfig
-from regard.errors import RegardError
+from regard.errors import LostProcessError
 from regard.train.team import Team, engine, torch_team
 
 HOST = "127.0.0.1"
+JOINING = timedelta(minutes=1)
 _PR_SET_PDEATHSIG = 1
+
+Worker: TypeAlias = subprocess.Popen[bytes]
 
 
 SMALLEST_PART = 512
@@ -52,37 +58,93 @@ def leading_team(size: int, run: Path, device: torch.device, shard: bool = False
     store = TCPStore(HOST, 0, size, is_master=True, wait_for_workers=False)
     workers = [_start(run, rank, size, store.port) for rank in range(1, size)]
     try:
-        with engine(device, size, store=store, rank=0):
-            yield torch_team(0, size, device, shard, cut=True)
-        for worker in workers:
-            worker.wait(timeout=60)
-    except RuntimeError as error:
-        lost = [worker.pid for worker in workers if worker.poll() not in (None, 0)]
-        if not lost:
-            raise
-        message = f"process {lost[0]} of this run has died: the same command goes on from the last checkpoint"
-        raise RegardError(message) from error
+        _wait_until_ready(workers, store)
+        with engine(device, size, JOINING, store=store, rank=0):
+            try:
+                yield torch_team(0, size, device, shard, cut=True)
+            except BaseException as error:
+                lost = _dead_one(workers) if isinstance(error, RuntimeError) else None
+                _end(workers)  # before they find the leader gone, and complain about that
+                if lost is not None:
+                    raise _death(lost) from error
+                raise
+        with suppress(subprocess.TimeoutExpired):
+            for worker in workers:
+                worker.wait(timeout=60)
     finally:
-        for worker in workers:
-            worker.kill()
+        _end(workers)
 
 
-def _start(run: Path, rank: int, size: int, port: int) -> subprocess.Popen[bytes]:
+def _start(run: Path, rank: int, size: int, port: int) -> Worker:
     """A worker in a session of its own, so that Ctrl-C reaches the leader alone, which tells it to stop."""
-    arguments = [sys.executable, "-m", "regard.worker", str(run), str(rank), str(size), str(port)]
+    numbers = (rank, size, port, os.getpid())
+    arguments = [sys.executable, "-m", "regard.worker", str(run), *map(str, numbers)]
     return subprocess.Popen(arguments, start_new_session=True, stdin=subprocess.DEVNULL)
 
 
+def _wait_until_ready(workers: list[Worker], store: TCPStore) -> None:
+    """Wait for what precedes the engine's start, which would wait for one that is dead."""
+    for rank, worker in enumerate(workers, start=1):
+        while not store.check([_ready(rank)]):
+            if worker.poll() is not None:
+                raise _death(worker)
+            time.sleep(0.02)
+
+
+def _dead_one(workers: list[Worker]) -> Worker | None:
+    """The worker whose death broke the engine, if that was it: the system may tell of it a little later."""
+    lost: list[Worker] = []
+
+    def found() -> bool:
+        lost.extend(worker for worker in workers if worker.poll() not in (None, 0))
+        return bool(lost)
+
+    return lost[0] if _soon(found) else None
+
+
+def _soon(happened: Callable[[], bool], seconds: float = 2.0) -> bool:
+    """Whether something has happened, or does within seconds: a connection breaks before its process is gone."""
+    deadline = time.monotonic() + seconds
+    while not (result := happened()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return result
+
+
+def _death(worker: Worker) -> LostProcessError:
+    message = f"process {worker.pid} of this run has died: the same command goes on from the last checkpoint"
+    return LostProcessError(message)
+
+
+def _end(workers: list[Worker]) -> None:
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+
+
 @contextmanager
-def joined_team(rank: int, size: int, port: int, device: torch.device, shard: bool = False) -> Iterator[Team]:
-    """Take part, as a worker, in the team that another process leads."""
-    end_with_the_leader()
+def joined_team(
+    rank: int, size: int, port: int, leader: int, device: torch.device, shard: bool = False
+) -> Iterator[Team]:
+    """Take part, as a worker, in the team that the process `leader` leads."""
+    end_with(leader)
     store = TCPStore(HOST, port, size, is_master=False)
-    with engine(device, size, store=store, rank=rank):
-        yield torch_team(rank, size, device, shard, cut=True)
+    store.set(_ready(rank), "")
+    with engine(device, size, JOINING, store=store, rank=rank):
+        try:
+            yield torch_team(rank, size, device, shard, cut=True)
+        except RuntimeError:
+            if _soon(lambda: os.getppid() != leader):
+                os._exit(1)  # the leader has died, which is not for this process to explain
+            raise
 
 
-def end_with_the_leader() -> None:
-    """Ask the system to end this process when its leader ends, however that happens."""
+def _ready(rank: int) -> str:
+    return f"regard/ready/{rank}"
+
+
+def end_with(leader: int) -> None:
+    """Ask the system to end this process when its leader ends, however that happens; it may have by now."""
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.name == "posix" and os.getppid() != leader:
+        os._exit(1)

@@ -44,7 +44,7 @@ class Session:
         """
         return self.team.whole(model_weights(self.model) if self.average is None else self.average.weights())
 
-    def save(self, score: float | None) -> None:
+    def save(self, score: float | None = None, interim: bool = False) -> None:
         """Write a checkpoint in the leading process; all must take part, for each may hold a part."""
         tensors = {f"model.{name}": tensor for name, tensor in model_weights(self.model).items()}
         tensors |= {f"optimiser.{name}": value for name, value in optimiser_state(self.model, self.optimiser).items()}
@@ -52,12 +52,13 @@ class Session:
             tensors |= {f"average.{name}": value for name, value in self.average.state().items()}
         tensors = self.team.whole(tensors)
         if self.team.leads:
-            self.store.save(self.standing.step, tensors, self.standing.to_facts(), score)
-        self._saved_step = self.standing.step
+            self.store.save(self.standing.step, tensors, self.standing.to_facts(), score, interim)
+        if not interim:
+            self._saved_step = self.standing.step
 
     @property
     def unsaved(self) -> bool:
-        """Whether there were steps since the last checkpoint."""
+        """Whether there were steps since the last checkpoint; an interim one is none."""
         return self.standing.step > 0 and self._saved_step != self.standing.step
 
     def resume(self) -> Checkpoint | None:
@@ -74,7 +75,7 @@ class Session:
         if self.average is not None:
             self.average.restore(_below("average.", tensors))
         self.standing = Standing.from_facts(checkpoint.facts)
-        self._saved_step = checkpoint.step
+        self._saved_step = None if checkpoint.interim else checkpoint.step
 
     def _parts(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         """Of each tensor of a checkpoint, what this process keeps; all processes go through them in one order."""

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+GRACE = 5.0
+"""Seconds that the compiled code of a library has to come back to Python, where a signal is looked at."""
 
-class Interrupted(Exception):  # noqa: N818 - no error, but what was asked for
-    """A run was asked to stop, and has: `exit_code` is 130 for Ctrl-C and 143 for SIGTERM."""
+_NOTHING_LOST = "stopped; nothing is lost, and the same command goes on"
 
-    def __init__(self, number: int | None, message: str) -> None:
+
+class Interrupted(BaseException):
+    """A run was asked to stop, and has: `exit_code` is 130 for Ctrl-C and 143 for SIGTERM.
+
+    No `Exception`, like Python's own `KeyboardInterrupt`: it can rise anywhere, and libraries catch exceptions.
+    """
+
+    def __init__(self, number: int | None, message: str = _NOTHING_LOST) -> None:
         super().__init__(message)
         self.exit_code = 128 + (number or 0)
 
 
 class StopRequest:
-    """Whether somebody asked the run to stop."""
+    """Whether somebody asked the run to stop, and whether it may do so in the middle of what it does."""
 
-    number: int | None = None
+    def __init__(self) -> None:
+        self.number: int | None = None
+        self.raises = False
+        """Whether a signal raises `Interrupted` where it finds the run, or is only noted."""
 
     def __bool__(self) -> bool:
         return self.number is not None
@@ -30,19 +44,80 @@ class StopRequest:
         if self.number is not None:
             os._exit(128 + number)
         self.number = number
+        if self.raises:
+            raise Interrupted(number)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Inside, a signal raises: for work that can be abandoned anywhere and done again."""
+        with self._raising(True):
+            self._raise_if_asked()
+            yield
+            self._raise_if_asked()  # what a signal raised is lost where it hits the clean-up of an object
+
+    @contextmanager
+    def later(self) -> Iterator[None]:
+        """Inside, a signal is only noted: for work that must be finished, and looks at the request by itself."""
+        with self._raising(False):
+            yield
+
+    def _raise_if_asked(self) -> None:
+        if self:
+            raise Interrupted(self.number)
+
+    @contextmanager
+    def _raising(self, raises: bool) -> Iterator[None]:
+        before, self.raises = self.raises, raises
+        try:
+            yield
+        finally:
+            self.raises = before
 
 
 @contextmanager
 def stop_request() -> Iterator[StopRequest]:
-    """Turn SIGTERM and Ctrl-C into a request that the loop looks at between batches."""
+    """Turn SIGTERM and Ctrl-C into a request, which is only noted unless `at_once` says otherwise."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, request.handle) for number in numbers}
+    before = {number: signal.signal(number, request.handle) for number in SIGNALS}
     try:
-        yield request
+        with _watched(request):
+            yield request
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _watched(request: StopRequest) -> Iterator[None]:
+    """Watch over signals from a thread of its own.
+
+    Python looks at a signal between two of its own instructions, and learning a large vocabulary is one call of a
+    library that takes a minute.
+    """
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    if before != -1:  # somebody else, such as asyncio, waits for signals in this way: leave it to them
+        signal.set_wakeup_fd(before)
+    threading.Thread(target=_watch, args=(reader, request), name="regard-signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        if before == -1:
+            signal.set_wakeup_fd(-1)
+        os.close(writer)
+
+
+def _watch(reader: int, request: StopRequest) -> None:
+    """Leave in the place of a main thread that does not come back to Python, where nothing would be lost by that."""
+    while number := int.from_bytes(os.read(reader, 1)):
+        deadline = time.monotonic() + GRACE
+        while number in SIGNALS and not request and request.raises and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if number in SIGNALS and not request and request.raises:
+            print(f"regard: {_NOTHING_LOST}", file=sys.stderr, flush=True)
+            os._exit(128 + number)
+    os.close(reader)

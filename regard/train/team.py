@@ -22,6 +22,9 @@ PATIENCE = timedelta(days=1)
 MEETING_SECONDS = 600.0
 _MEETING = "regard/meeting"
 
+JOINING = timedelta(minutes=10)
+"""How long they wait for one that has not joined yet; that one may have died, which nobody would notice."""
+
 
 class Team:
     """One process: what a team of one needs to agree on is agreed already."""
@@ -186,13 +189,14 @@ def _opened_store(shared: TCPStore, host: str) -> TCPStore:
 
 
 @contextmanager
-def engine(device: torch.device, size: int, **place: Any) -> Iterator[None]:
+def engine(device: torch.device, size: int, joining: timedelta = JOINING, **place: Any) -> Iterator[None]:
     """Start the distributed engine for `size` processes, and stop it after."""
     backend = "nccl" if device.type == "cuda" else "gloo"
     if device.type == "cuda":
         torch.cuda.set_device(device)
     try:
-        distributed.init_process_group(backend, world_size=size if place else -1, timeout=PATIENCE, **place)
+        distributed.init_process_group(backend, world_size=size if place else -1, timeout=joining, **place)
+        distributed.distributed_c10d._set_pg_timeout(PATIENCE)
     except (RuntimeError, ValueError) as error:
         raise RegardError(f"the {size} processes of this run cannot find each other: {error}") from None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -53,9 +53,17 @@ class Validator:
         self.bleu = bleu
 
     @torch.no_grad()
-    def judge(self, model: SequenceToSequence, weights: Mapping[str, Tensor]) -> Validation:
-        """Loss and BLEU of the model with these weights; its own are put back after."""
-        with _weights_in(model, weights):
+    def judge(
+        self,
+        model: SequenceToSequence,
+        weights: Mapping[str, Tensor],
+        guard: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> Validation:
+        """Loss and BLEU of the model with these weights; its own are put back after.
+
+        The work is done inside `guard()`, which may let a signal break it off; putting the weights back is not.
+        """
+        with _weights_in(model, weights), guard():
             model.eval()
             likelihood, tokens = 0.0, 0
             for batch in self.batches:

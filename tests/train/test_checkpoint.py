@@ -197,6 +197,29 @@ def test_a_removal_that_fails_is_only_a_warning(store: CheckpointStore, monkeypa
     assert store.latest_step() == 3
 
 
+def test_an_interim_one_is_there_to_go_on_from_and_counts_for_nothing_else(store: CheckpointStore) -> None:
+    for step, interim in [(10, False), (20, False), (23, True)]:
+        store.save(step, some_tensors(step), {}, interim=interim)
+    latest = store.latest()
+    assert latest is not None
+    assert (latest.step, latest.interim) == (23, True)
+    assert [checkpoint.step for checkpoint in store.last(2)] == [20, 10]
+    save(store, 30)
+    assert names_in(store.folder) == ["step-00000020", "step-00000030"]
+
+
+def test_what_a_killed_removal_left_is_removed(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(CheckpointStore, "_prune", lambda store, saved: None)
+        for step, score in [(1, 1.0), (2, 3.0), (3, 2.0), (4, 4.0)]:
+            save(store, step, score)
+    shutil.copytree(store.folder / "step-00000001", store.folder / ".step-00000000.0123abcd.gone")
+    newest = store.latest()
+    assert newest is not None
+    store.tidy(newest)
+    assert names_in(store.folder) == ["step-00000001", "step-00000003", "step-00000004"]
+
+
 def test_leftovers_of_a_killed_save_are_swept(store: CheckpointStore) -> None:
     save(store, 1)
     shutil.copytree(store.folder / "step-00000001", store.folder / ".step-00000002.0123abcd.part")

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,10 @@ from regard import pipeline
 from regard.errors import ConfigError, RegardError
 from regard.pipeline import train_run
 from regard.recipe import parse_config
-from regard.train import loop
+from regard.train import loop, validation
 from regard.train.checkpoint import CheckpointStore
 from regard.train.precision import Precision
-from regard.train.signals import Interrupted
+from regard.train.signals import Interrupted, stop_request
 
 WORDS = ("red", "green", "blue", "one", "two", "three", "cat", "dog", "bird", "house", "tree", "sees", "has", "likes")
 
@@ -135,10 +136,15 @@ def test_a_killed_run_with_muon_resumes_to_the_bit(corpus, tmp_path, monkeypatch
     assert_equal_runs(tmp_path / "whole", tmp_path / "killed")
 
 
+def kept_in(run: Path):
+    return sorted((run / "checkpoints").iterdir())
+
+
 def assert_equal_runs(one: Path, other: Path):
     expected, got = (load_file(run / "model.safetensors") for run in (one, other))
     assert all(torch.equal(expected[name], got[name]) for name in expected)
     losses = [[(line["step"], line["loss"]) for line in log_of(run, "train")] for run in (one, other)]
+    assert [path.name[:13] for path in kept_in(one)] == [path.name[:13] for path in kept_in(other)]
     # what precedes the first line after a resume is averaged over fewer steps
     assert [step for step, _ in losses[0]] == [step for step, _ in losses[1]]
     assert [line["loss"] for line in log_of(one, "validation")] == [
@@ -146,16 +152,68 @@ def assert_equal_runs(one: Path, other: Path):
     ]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-def test_a_signal_saves_and_leaves_and_the_run_goes_on(corpus, whole, tmp_path, monkeypatch, number, code):
+@pytest.mark.parametrize(
+    ("number", "code", "step"),
+    [
+        pytest.param(signal.SIGTERM, 143, 13, id="SIGTERM"),
+        pytest.param(signal.SIGINT, 130, 13, id="Ctrl-C"),
+        pytest.param(signal.SIGTERM, 143, 20, id="before a validation"),
+        pytest.param(signal.SIGTERM, 143, 23, id="between two checkpoints of the mean"),
+        pytest.param(signal.SIGTERM, 143, 30, id="at the last step"),
+    ],
+)
+def test_a_signal_saves_and_leaves_and_the_run_goes_on(corpus, whole, tmp_path, monkeypatch, number, code, step):
     with monkeypatch.context() as patch:
-        interfere_at(patch, 13, lambda: os.kill(os.getpid(), number))
-        with pytest.raises(Interrupted, match="saved at step 13") as raised:
+        interfere_at(patch, step, lambda: os.kill(os.getpid(), number))
+        with pytest.raises(Interrupted, match=f"saved at step {step}") as raised:
             train_run(recipe(corpus), tmp_path / "stopped")
     assert raised.value.exit_code == code
-    assert (tmp_path / "stopped/checkpoints/step-00000013").is_dir()
+    assert (tmp_path / f"stopped/checkpoints/step-{step:08d}").is_dir()
     train_run(recipe(corpus), tmp_path / "stopped", must_resume=True)
     assert_equal_runs(whole, tmp_path / "stopped")
+
+
+def test_a_signal_breaks_off_a_validation_which_is_made_up_for(corpus, whole, tmp_path, monkeypatch):
+    def interrupted(*_, **__):
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("went on")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(validation, "batch_loss", interrupted)
+        with pytest.raises(Interrupted, match="saved at step 10") as raised:
+            train_run(recipe(corpus), tmp_path / "stopped")
+    assert raised.value.exit_code == 143
+    assert log_of(tmp_path / "stopped", "validation") == []
+    train_run(recipe(corpus), tmp_path / "stopped")
+    assert_equal_runs(whole, tmp_path / "stopped")
+
+
+@pytest.mark.parametrize("part", ["train_tokenizer", "build_validator", "plot_curves"])
+def test_a_signal_before_and_after_training_leaves_at_once(corpus, whole, tmp_path, monkeypatch, part):
+    def interrupted(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        pytest.fail("went on")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pipeline, part, interrupted)
+        with pytest.raises(Interrupted, match="nothing is lost") as raised:
+            train_run(recipe(corpus), tmp_path / "stopped")
+    assert raised.value.exit_code == 143
+    train_run(recipe(corpus), tmp_path / "stopped")
+    assert_equal_runs(whole, tmp_path / "stopped")
+
+
+def test_what_a_library_swallows_is_raised_at_the_end():
+    with pytest.raises(Interrupted), stop_request() as stop, stop.at_once(), suppress(BaseException):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def test_leftovers_of_a_killed_run_are_swept(corpus, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / ".model.safetensors.0123abcd.part").write_bytes(b"torn")
+    train_run(recipe(corpus, "train.max_steps=1"), run)
+    assert not (run / ".model.safetensors.0123abcd.part").exists()
 
 
 def test_more_steps_can_be_asked_of_a_finished_run(corpus, tmp_path):
@@ -209,6 +267,16 @@ def test_too_many_bad_steps_in_a_row_stop_the_run(corpus, tmp_path, monkeypatch)
 
 def test_patience_ends_a_run_early(corpus, tmp_path):
     settings = ("train.learning_rate=1e-12", "train.patience=1", "train.max_steps=200", "train.ema=0.0")
+    result = train_run(recipe(corpus, *settings, "train.choose_by=bleu"), tmp_path / "run")
+    assert result.outcome.steps == 20
+
+
+def test_patience_that_ran_out_is_remembered(corpus, tmp_path, monkeypatch):
+    settings = ("train.learning_rate=1e-12", "train.patience=1", "train.max_steps=200", "train.ema=0.0")
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_finish", lambda trainer, stop: kill())
+        with pytest.raises(Killed):
+            train_run(recipe(corpus, *settings, "train.choose_by=bleu"), tmp_path / "run")
     result = train_run(recipe(corpus, *settings, "train.choose_by=bleu"), tmp_path / "run")
     assert result.outcome.steps == 20
 

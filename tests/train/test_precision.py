@@ -200,12 +200,12 @@ def two_gpus(monkeypatch):
     [("auto", 0, "cuda:0"), ("cuda", 1, "cuda:1"), ("cuda:1", 0, "cuda:1"), ("cpu", 1, "cpu")],
 )
 def test_each_process_of_a_machine_has_a_gpu_of_its_own(two_gpus, name, number, device):
-    assert str(pipeline._device(parse_config({"train": {"device": name}}), number)) == device
+    assert str(pipeline.device_of(parse_config({"train": {"device": name}}), number)) == device
 
 
 def test_more_processes_than_gpus_are_refused(two_gpus):
     with pytest.raises(ConfigError, match=r"no cuda:2 here, for torch finds 2 CUDA devices"):
-        pipeline._device(parse_config({}), 2)
+        pipeline.device_of(parse_config({}), 2)
 
 
 @dataclass

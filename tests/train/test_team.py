@@ -146,6 +146,19 @@ def test_when_a_worker_dies_the_leader_says_so(recipe, tmp_path):
     assert b"Traceback" not in errors
 
 
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
+def test_a_worker_that_dies_before_it_joins_is_not_waited_for(recipe, tmp_path):
+    arguments = command(recipe, tmp_path / "own", 1, "train.accumulate=2", "train.processes=2")
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        while not (workers := workers_of(process.pid)):
+            time.sleep(0.01)
+        os.kill(workers[0], signal.SIGKILL)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 2, errors.decode()
+    assert f"process {workers[0]} of this run has died".encode() in errors
+    assert b"Traceback" not in errors
+
+
 def test_validation_and_checkpoints_happen_once(pair):
     run, _ = pair
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
@@ -158,10 +171,13 @@ def kill_a_worker_at(run: Path, step: int) -> Callable[[int], None]:
 
     def kill(starter: int) -> None:
         wait_for_step(run, step)
-        workers = Path(f"/proc/{starter}/task/{starter}/children").read_text().split()
-        os.kill(int(workers[-1]), signal.SIGKILL)
+        os.kill(workers_of(starter)[-1], signal.SIGKILL)
 
     return kill
+
+
+def workers_of(starter: int) -> list[int]:
+    return [int(number) for number in Path(f"/proc/{starter}/task/{starter}/children").read_text().split()]
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
