@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from command import Options, command
-from scene import End, Scene, problems, server
+from scene import EVERY, STEPS, End, Scene, problems, server
 
 from regard.progress import Task, task
 from regard.train.checkpoint import CheckpointStore
@@ -36,21 +36,24 @@ LONGEST = 10.0
 PHASES = {
     "vocabulary": ("regard.pipeline", "train_tokenizer"),
     "preparing": ("regard.data.prepared", "_Build.write"),
-    "training": ("regard.train.loop", "Trainer._step"),
     "validating": ("regard.train.validation", "Validator.judge"),
     "saving": ("regard.train.checkpoint", "CheckpointStore.save"),
+    "training": ("regard.train.loop", "Trainer._step"),
     "choosing": ("regard.train.loop", "Trainer._choose"),
     "finishing": ("regard.pipeline", "plot_curves"),
 }
-"""The phases in the order in which a run comes to them, and the function that runs in each."""
+"""The phases in the order in which a run is stopped in them, and the function that runs in each."""
 
-SAVES = {"training": 4, "validating": 2, "saving": 2}
-"""Phases in which there is something to save, and up to how many times they may come before the signal does."""
+SAVES = {"validating": range(1, 3), "saving": range(1, 3), "training": range(3 * EVERY + 1, STEPS + 1)}
+"""Phases in which there is something to save, and when the signal comes: the how-manieth time, or at which step."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """One request to stop, made when `share` of a phase's calls are done, the `number`-th time the phase comes."""
+    """One request to stop, made when `share` of a phase's calls are done, the `number`-th time the phase comes.
+
+    A phase of training is a step of the run; others count from the beginning of the process.
+    """
 
     phase: str
     number: int
@@ -65,6 +68,7 @@ class SignalInPhase:
     """Sends the signals of a stop to the process that it is installed in; calls are counted, not seconds."""
 
     stop: Stop
+    number: int
     calls: float
     sent: Any
     """Shared with the one who waits: when the signal was sent."""
@@ -76,7 +80,7 @@ class SignalInPhase:
         def around() -> Iterator[None]:
             nonlocal times
             times += 1
-            countdown = _Countdown(self.calls, self._send) if times == self.stop.number else None
+            countdown = _Countdown(self.calls, self._send) if times == self.number else None
             yield
             if countdown is not None:
                 countdown.fire()
@@ -188,14 +192,14 @@ def plan(count: int, chance: random.Random) -> dict[str, list[list[Stop]]]:
     """The stops of each run, by kind: a run is stopped in one phase after the other."""
 
     def chain(phases: Sequence[str] = tuple(PHASES), **kind: Any) -> list[Stop]:
-        return [Stop(phase, chance.randint(1, SAVES.get(phase, 1)), chance.random(), **kind) for phase in phases]
+        return [Stop(phase, chance.choice(SAVES.get(phase, [1])), chance.random(), **kind) for phase in phases]
 
     some = range(math.ceil(count / 4))
     return {
         "SIGTERM": [chain() for _ in range(count)],
         "Ctrl-C": [chain(signal=signal.SIGINT) for _ in some],
         "two processes": [chain(processes=2) for _ in some],
-        "twice in a row": [chain(("training", "saving"), times=2) for _ in some],
+        "twice in a row": [chain(("saving", "training"), times=2) for _ in some],
     }
 
 
@@ -225,7 +229,9 @@ class Stopper:
 
     def _stop(self, run: Path, stop: Stop, kind: str) -> None:
         sent = server().Value("d", 0.0)
-        hook = SignalInPhase(stop, stop.share * self._calls[stop.phase], sent)
+        done = CheckpointStore(run / "checkpoints").latest_step() or 0
+        number = stop.number - done if stop.phase == "training" else stop.number
+        hook = SignalInPhase(stop, number, stop.share * self._calls[stop.phase], sent)
         end = self.scene.start(run, stop.processes, [hook]).wait()
         seconds = time.monotonic() - sent.value if sent.value else math.inf
         self.report.slowest = max(self.report.slowest, seconds)

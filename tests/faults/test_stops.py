@@ -30,7 +30,7 @@ with signals.stop_request() as stop, stop.at_once():
 @pytest.mark.slow
 def test_stopped_runs_end_as_one_left_alone(tmp_path: Path) -> None:
     """A part of what `stops.py` does."""
-    report = stop_runs(tmp_path, count=1, seed=5)
+    report = stop_runs(tmp_path, count=1, seed=8)  # this seed stops runs between the last two checkpoints, too
     assert report.good, report.to_text()
     assert report.stops["SIGTERM"].keys() == PHASES.keys()
 
