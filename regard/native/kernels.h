@@ -42,6 +42,23 @@ static inline void project(
     product("T", "N", &m, &n, &k, &one, weight, &k, x, &k, &zero, result, &m);
 }
 
+/* Columns of weight [outputs, inputs] become rows. The library's product is slow where it has to turn a weight with few
+ * outputs itself. */
+static inline void turn_weight(long outputs, long inputs, const float *weight, float *turned) {
+    for (long first = 0; first < inputs; first += LANES)
+        for (long n = 0; n < outputs; n++)
+            for (long column = first; column < first + LANES; column++)
+                turned[column * outputs + n] = weight[n * inputs + column];
+}
+
+/* result [rows, outputs] = x [rows, inputs] times turned [inputs, outputs] */
+static inline void project_turned(
+    Product product, long rows, long inputs, long outputs, const float *x, const float *turned, float *result) {
+    const int m = outputs, n = rows, k = inputs;
+    const float one = 1, zero = 0;
+    product("N", "N", &m, &n, &k, &one, turned, &m, x, &k, &zero, result, &m);
+}
+
 /* result [rows, inputs] = keep result + gradient [rows, outputs] times weight [outputs, inputs] */
 static inline void project_back(
     Product product, long rows, long inputs, long outputs, const float *gradient, const float *weight, float keep,

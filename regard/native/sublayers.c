@@ -75,16 +75,21 @@ static void leave_back(
     if (!residual->dropout) memcpy(by_y, by_x + at, rows * width * sizeof(float));
 }
 
-/* space: [chunk rows, width] */
+/* space: [chunk rows + 2 width, width] */
 void attention_sublayer_forward(const Attention *a) {
     const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
+    float *y = a->space, *output = y + step * a->length * width, *query = output + width * width;
+    turn_weight(width, width, a->output.weight, output);
+    if (a->memory) turn_weight(width, width, a->first.weight, query);
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
-        project(a->product, rows, width, outputs, a->x + row * width, a->first.weight, a->made + row * outputs);
         const float *key = a->made + width, *key_bias = a->first.bias + width;
-        if (a->memory) {
+        if (!a->memory) {
+            project(a->product, rows, width, outputs, a->x + row * width, a->first.weight, a->made + row * outputs);
+        } else {
             const long source_row = begin * a->source;
+            project_turned(a->product, rows, width, width, a->x + row * width, query, a->made + row * width);
             project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width,
                     a->second.weight, a->made_of_memory + source_row * 2 * width);
             key = a->made_of_memory;
@@ -92,8 +97,8 @@ void attention_sublayer_forward(const Attention *a) {
         }
         attention_forward(&a->shape, begin, end, a->made, key, key + width, a->first.bias, key_bias, key_bias + width,
                           a->mask, a->weights, a->attended);
-        project(a->product, rows, width, width, a->attended + row * width, a->output.weight, a->space);
-        leave(&a->residual, row, rows, width, a->x, a->space, a->output.bias, a->result);
+        project_turned(a->product, rows, width, width, a->attended + row * width, output, y);
+        leave(&a->residual, row, rows, width, a->x, y, a->output.bias, a->result);
     }
 }
 
@@ -131,16 +136,18 @@ void attention_sublayer_backward(const Attention *a) {
     }
 }
 
-/* space: [chunk rows, width] */
+/* space: [chunk rows + inner_width, width] */
 void feed_forward_sublayer_forward(const FeedForward *f) {
     const long width = f->width, inner = f->inner_width;
+    float *y = f->space, *outer = y + CHUNK_ROWS * width;
+    turn_weight(width, inner, f->outer.weight, outer);
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         float *hidden = f->hidden + row * inner;
         project(f->product, rows, width, inner, f->x + row * width, f->inner.weight, hidden);
         relu_forward(0, rows, inner, f->inner.bias, hidden);
-        project(f->product, rows, inner, width, hidden, f->outer.weight, f->space);
-        leave(&f->residual, row, rows, width, f->x, f->space, f->outer.bias, f->result);
+        project_turned(f->product, rows, inner, width, hidden, outer, y);
+        leave(&f->residual, row, rows, width, f->x, y, f->outer.bias, f->result);
     }
 }
 
