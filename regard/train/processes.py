@@ -31,7 +31,7 @@ _PR_SET_PDEATHSIG = 1
 Worker: TypeAlias = subprocess.Popen[bytes]
 
 
-SMALLEST_PART = 512
+SMALLEST_PART = 256
 """Tokens of a batch below which a process is not worth starting for them."""
 
 
