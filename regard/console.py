@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import NoReturn, TextIO
 
 from regard.errors import LostProcessError, RegardError
@@ -14,6 +18,7 @@ from regard.train.signals import Interrupted
 
 USER_ERROR = 2
 INTERNAL_ERROR = 1
+INTERRUPTED = 130
 SHOW_TRACEBACK = "REGARD_TRACEBACK"
 
 _OPERATING_SYSTEM_ADVICE = {
@@ -34,14 +39,43 @@ def run(command: Callable[[list[str]], None], arguments: Sequence[str]) -> None:
     """Run a command line, and leave with a sentence on standard error where something went wrong."""
     warnings.showwarning = _show_warning
     try:
-        command(with_optional_value("--json", "-", arguments))
+        with _interrupts_noted() as asked_to_stop:
+            command(with_optional_value("--json", "-", arguments))
         sys.stdout.flush()
+        if asked_to_stop:
+            sys.exit(INTERRUPTED)
     except (Exception, Interrupted) as error:
         if os.environ.get(SHOW_TRACEBACK):
             raise
         _leave(error)
     finally:
         _abandon_unwritable_output()
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[list[int]]:
+    """A list of the Ctrl-Cs that come inside: Python drops the exception of one that hits the clean-up of an object."""
+    asked: list[int] = []
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield asked
+        return
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        asked.append(number)
+        signal.default_int_handler(number, frame)
+
+    def dropped(unraisable: sys.UnraisableHookArgs) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            hook(unraisable)
+
+    hook, sys.unraisablehook = sys.unraisablehook, dropped
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.unraisablehook = hook
 
 
 def with_optional_value(option: str, value: str, arguments: Sequence[str]) -> list[str]:

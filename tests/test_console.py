@@ -1,6 +1,8 @@
 """Running commands: mistakes become a sentence, and `--json` may stand bare."""
 
 import errno
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -76,3 +78,24 @@ def test_warning_is_one_line_on_standard_error(capsys: pytest.CaptureFixture[str
 
     console.run(command, [])
     assert capsys.readouterr() == ("", "regard: warning: line 3: too long\n")
+
+
+def test_an_interrupt_that_python_drops_is_not_forgotten():
+    script = """
+import os, signal
+from regard import console
+
+class Dying:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def command(arguments):
+    Dying()
+    print("went on")
+
+console.run(command, [])
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout == "went on\n"
+    assert done.stderr == ""
+    assert done.returncode == 130
