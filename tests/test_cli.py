@@ -134,7 +134,11 @@ class TestTranslate:
     def test_interruption_is_quiet(self, tiny_run: Path) -> None:
         command = [sys.executable, "-m", "regard", "translate", str(tiny_run), "--beam", "1"]
         pipe = subprocess.PIPE
-        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+
+        def listen() -> None:  # a shell's background job, which these tests may be, does not hear Ctrl-C
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+        with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, preexec_fn=listen) as process:
             assert process.stdin is not None
             assert process.stdout is not None
             process.stdin.write(b"the cat\n")

@@ -85,6 +85,8 @@ def test_an_interrupt_that_python_drops_is_not_forgotten():
 import os, signal
 from regard import console
 
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 class Dying:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
