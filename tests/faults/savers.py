@@ -85,7 +85,7 @@ def kill_at_random_moments(folder: Path, kills: int, size: int) -> int:
     previous = 1
     inside = 0
     for _ in range(kills):
-        saved = server().Value("q", 0)
+        saved = server().RawValue("q", 0)  # without a lock: one that dies holding it would leave us waiting for ever
         child = server().Process(target=_save_for_ever, args=(folder, previous + 1, size, saved))
         child.start()
         deadline = time.monotonic() + 60

@@ -166,7 +166,7 @@ class Scene:
         """Begin the run in a folder, or go on with it."""
         handle, name = tempfile.mkstemp(prefix="said-", dir=self.folder)
         os.close(handle)
-        worker = server().Value("i", 0)
+        worker = server().RawValue("i", 0)
         arguments = (self.recipe(processes), run, Path(name), worker if processes > 1 else None, tuple(hooks))
         process = server().Process(target=_train, args=arguments)
         process.start()

@@ -228,7 +228,7 @@ class Stopper:
             self.report.identical += len(stops)
 
     def _stop(self, run: Path, stop: Stop, kind: str) -> None:
-        sent = server().Value("d", 0.0)
+        sent = server().RawValue("d", 0.0)
         done = CheckpointStore(run / "checkpoints").latest_step() or 0
         number = stop.number - done if stop.phase == "training" else stop.number
         hook = SignalInPhase(stop, number, stop.share * self._calls[stop.phase], sent)
