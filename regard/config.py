@@ -181,6 +181,9 @@ class SearchConfig(Section):
     max_length_factor: float = Field(2.0, gt=0, description="longest output: factor times the source's tokens + extra")
     max_length_extra: int = Field(20, ge=1, description="tokens added to the factor's share")
     batch_tokens: int = Field(4096, ge=1, description="source tokens in a batch")
+    compute: Literal["float32", "int8"] = Field(
+        "float32", description="int8: weights and activations in bytes, faster and a little less exact"
+    )
 
 
 class Config(Section):

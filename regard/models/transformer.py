@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from regard.config import ModelConfig
 from regard.models.contract import Memory, Record, SequenceToSequence, State
-from regard.native.decoder import DecoderLayerParts, DecoderParts
+from regard.native.parts import DecoderLayerParts, EmbeddingParts, EncoderLayerParts, TransformerParts
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.embedding import Positions, TokenEmbedding
 from regard.nn.feed_forward import AnyFeedForward, FeedForward, build_feed_forward
@@ -18,9 +18,6 @@ from regard.nn.randomness import Dropout, Randomness
 from regard.nn.residual import RESIDUALS, Residual
 from regard.nn.scores import SCORES, Attend
 from regard.nn.sublayers import attend_to_memory, attend_to_self, transform
-
-MOST_POSITIONS = 4096
-"""Positions of fixed waves that are handed to the decoder in C."""
 
 
 class EncoderLayer(nn.Module):
@@ -117,27 +114,32 @@ class Transformer(SequenceToSequence):
         features: Tensor = self.decoder_norm(x)
         return features
 
-    def decoder_parts(self) -> DecoderParts | None:
-        """What the decoder in C needs; None where it has no form for one of the parts."""
-        attends = [
-            attend for layer in self._decoder_layers() for attend in (layer.attention.attend, layer.cross.attend)
-        ]
+    def parts(self) -> TransformerParts | None:
+        """What the engine in C needs; None where it has no form for one of the parts."""
+        layers: list[EncoderLayer | DecoderLayer] = [*self._encoder_layers(), *self._decoder_layers()]
+        attends: list[Attend] = [layer.attention.attend for layer in layers]
+        attends += [layer.cross.attend for layer in self._decoder_layers()]
         plain = all(attend.plain and attend.scale is not None for attend in attends)
-        rotated = any(layer.attention.rotation is not None for layer in self._decoder_layers())
-        table = self.target_embedding.positions.table(MOST_POSITIONS)
-        if not plain or rotated or not all(_has_relu(layer.feed_forward) for layer in self._decoder_layers()):
+        rotated = any(layer.attention.rotation is not None for layer in layers)
+        if not plain or rotated or not all(_has_relu(layer.feed_forward) for layer in layers):
             return None
-        return DecoderParts(
-            layers=[_layer_parts(layer) for layer in self._decoder_layers()],
+        encoder_norm, decoder_norm = (
+            norm if isinstance(norm, nn.LayerNorm) else None for norm in (self.encoder_norm, self.decoder_norm)
+        )
+        return TransformerParts(
+            source=_embedding_parts(self.source_embedding),
+            target=_embedding_parts(self.target_embedding),
+            encoder=[_encoder_parts(layer) for layer in self._encoder_layers()],
+            decoder=[_decoder_parts(layer) for layer in self._decoder_layers()],
             heads=attends[0].heads,
-            norm_first=isinstance(self.decoder_norm, nn.LayerNorm),
-            embedding=self.target_embedding.table.weight,
-            embedding_scale=self.target_embedding.scale,
-            positions=table,
             score_scale=attends[0].scale or 1.0,
-            final_norm=self.decoder_norm if isinstance(self.decoder_norm, nn.LayerNorm) else None,
+            encoder_norm=encoder_norm,
+            decoder_norm=decoder_norm,
             output=self.output,
         )
+
+    def _encoder_layers(self) -> list[EncoderLayer]:
+        return [layer for layer in self.encoder if isinstance(layer, EncoderLayer)]
 
     def _decoder_layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.decoder if isinstance(layer, DecoderLayer)]
@@ -171,7 +173,23 @@ def _has_relu(feed_forward: AnyFeedForward) -> bool:
     return isinstance(feed_forward, FeedForward) and feed_forward.activation is F.relu
 
 
-def _layer_parts(layer: DecoderLayer) -> DecoderLayerParts:
+def _embedding_parts(embedding: TokenEmbedding) -> EmbeddingParts:
+    return EmbeddingParts(embedding.table.weight, embedding.positions.table, embedding.scale)
+
+
+def _encoder_parts(layer: EncoderLayer) -> EncoderLayerParts:
+    assert isinstance(layer.feed_forward, FeedForward)
+    return EncoderLayerParts(
+        query_key_value=layer.attention.query_key_value,
+        attention_output=layer.attention.output,
+        inner=layer.feed_forward.inner,
+        outer=layer.feed_forward.outer,
+        attention_norm=layer.attention_residual.norm,
+        feed_forward_norm=layer.feed_forward_residual.norm,
+    )
+
+
+def _decoder_parts(layer: DecoderLayer) -> DecoderLayerParts:
     assert isinstance(layer.feed_forward, FeedForward)
     return DecoderLayerParts(
         query_key_value=layer.attention.query_key_value,

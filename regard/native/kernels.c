@@ -106,7 +106,7 @@ void attention_forward(
                 const float *may = open + (shape->mask_query ? row * padded : 0);
                 vector largest = all(-3e38f), sum = all(0);
                 for (int n = 0; n < padded; n += LANES) {
-                    vector score = select(load(may + n) > 0, load(scores + n) * shape->scale, all(-3e38f));
+                    vector score = pick(load(may + n) > 0, load(scores + n) * shape->scale, all(-3e38f));
                     store(scores + n, score);
                     largest = larger(largest, score);
                 }
@@ -241,7 +241,7 @@ void relu_backward(
     for (long row = begin; row < end; row++)
         for (long n = 0; n < width; n += LANES) {
             const long at = row * width + n;
-            vector d = select(load(values + at) > 0, load(after + at), all(0));
+            vector d = pick(load(values + at) > 0, load(after + at), all(0));
             store(before + at, d);
             store(by_bias + n, load(by_bias + n) + d);
         }

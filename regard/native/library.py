@@ -18,8 +18,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("kernels.c", "sublayers.c", "decoder.c"))
-HEADERS = tuple(Path(__file__).with_name(name) for name in ("vectors.h", "kernels.h"))
+SOURCES = tuple(
+    Path(__file__).with_name(name)
+    for name in ("kernels.c", "sublayers.c", "products.c", "layers.c", "choice.c", "search.c")
+)
+HEADERS = tuple(
+    Path(__file__).with_name(name) for name in ("vectors.h", "kernels.h", "products.h", "layers.h", "choice.h")
+)
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""
 FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
@@ -31,6 +36,14 @@ LONGEST_COMPILATION = 120.0
 LONGEST_TRIAL = 60.0
 
 POINTER, LONG, FLOAT = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
+
+
+class SpaceStructure(ctypes.Structure):
+    """`Space` of layers.h: where a step leaves what it needs on the way."""
+
+    _fields_ = tuple((name, POINTER) for name in ("wide", "narrow", "scores", "turned", "places", "bytes", "scales"))
+
+
 FUNCTIONS = {
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
     "attention_backward": [POINTER, LONG, LONG, LONG, *[POINTER] * 13],
@@ -43,9 +56,14 @@ FUNCTIONS = {
     "attention_sublayer_backward": [POINTER],
     "feed_forward_sublayer_forward": [POINTER],
     "feed_forward_sublayer_backward": [POINTER],
-    "decoder_step": [POINTER, POINTER],
+    "encode": [POINTER, LONG, POINTER, POINTER, SpaceStructure, POINTER],
+    "remember": [POINTER, LONG, POINTER, POINTER, SpaceStructure, POINTER],
+    "decode_logits": [POINTER, POINTER, SpaceStructure, POINTER, POINTER],
+    "search": [POINTER],
+    "takes_bytes": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
+RESULTS = {"takes_bytes": ctypes.c_int}
 TRIAL = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -120,7 +138,7 @@ def _load(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
     for name, arguments in FUNCTIONS.items():
         function = getattr(loaded, name)
-        function.argtypes, function.restype = arguments, None
+        function.argtypes, function.restype = arguments, RESULTS.get(name)
     return loaded
 
 

@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 #define LANES 16
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -14,15 +18,23 @@ typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_
 
 static inline vector load(const float *from) { return *(const vector *)from; }
 static inline void store(float *to, vector value) { *(vector *)to = value; }
-static inline vector all(float value) { return (vector){0} + value; }
+static inline vector all(float value) {
+    return (vector){value, value, value, value, value, value, value, value,
+                    value, value, value, value, value, value, value, value};
+}
 
-static inline vector select(integers condition, vector yes, vector no) {
+static inline vector pick(integers condition, vector yes, vector no) {
     return (vector)((condition & (integers)yes) | (~condition & (integers)no));
 }
 
 /* Where a is not a number, so is the result. */
-static inline vector smaller(vector a, vector b) { return select(b < a, b, a); }
-static inline vector larger(vector a, vector b) { return select(b > a, b, a); }
+#if defined(__AVX512F__)
+static inline vector smaller(vector a, vector b) { return (vector)_mm512_min_ps((__m512)b, (__m512)a); }
+static inline vector larger(vector a, vector b) { return (vector)_mm512_max_ps((__m512)b, (__m512)a); }
+#else
+static inline vector smaller(vector a, vector b) { return pick(b < a, b, a); }
+static inline vector larger(vector a, vector b) { return pick(b > a, b, a); }
+#endif
 
 /* A vector with its lanes `distance` apart changed for each other. */
 #define EXCHANGED(value, distance)                                                                                 \
@@ -45,6 +57,15 @@ static inline float largest_of(vector value) {
     value = larger(value, EXCHANGED(value, 2));
     value = larger(value, EXCHANGED(value, 1));
     return value[0];
+}
+
+/* Whether any lane is above a bound. */
+static inline int any_above(vector value, float bound) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)value, _mm512_set1_ps(bound), _CMP_GT_OQ) != 0;
+#else
+    return largest_of(value) > bound;
+#endif
 }
 
 /* e^x to within a few units in the last place, for x up to 88; below -87 it stays at e^-87. */

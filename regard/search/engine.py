@@ -6,9 +6,12 @@ from typing import Any, Protocol, Self
 
 from torch import Tensor
 
+from regard.errors import InputError
 from regard.models.contract import Memory, SequenceToSequence
 from regard.models.transformer import Transformer
-from regard.native.decoder import NativeDecoder, NativeState, suits_decoder
+from regard.native.engine import Compute, PackedTransformer, suits_engine, takes_bytes
+from regard.native.library import library, why_not
+from regard.native.steps import NativeState, NativeSteps
 
 
 class SearchState(Protocol):
@@ -35,22 +38,34 @@ class Engine(Protocol):
 
 
 class NativeEngine:
-    """Steps in C for a Transformer."""
+    """Encoding and steps in C for a Transformer; a sentence's result does not depend on what it is batched with."""
 
-    def __init__(self, model: SequenceToSequence, decoder: NativeDecoder) -> None:
-        self._model, self._decoder = model, decoder
+    def __init__(self, model: PackedTransformer) -> None:
+        self.packed = model
+        self._steps = NativeSteps(model)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Memory:
-        return self._model.encode(source, source_mask)
+        return Memory(self._steps.encode(source, source_mask), source_mask)
 
     def start(self, memory: Memory) -> NativeState:
-        return self._decoder.start(memory.states, memory.mask)
+        return self._steps.start(memory.states, memory.mask)
 
     def step(self, tokens: Tensor, state: NativeState) -> tuple[Tensor, NativeState]:
-        return self._decoder.step(tokens, state)
+        return self._steps.step(tokens, state)
 
 
-def engine_for(model: SequenceToSequence) -> Engine:
-    """The fastest engine for a model on this machine."""
-    parts = model.decoder_parts() if isinstance(model, Transformer) else None
-    return NativeEngine(model, NativeDecoder(parts)) if parts is not None and suits_decoder(parts) else model
+def engine_for(model: SequenceToSequence, compute: Compute = "float32") -> Engine:
+    """The fastest engine for a model on this machine; numbers of 8 bits need the one in C."""
+    parts = model.parts() if isinstance(model, Transformer) else None
+    suits = parts is not None and suits_engine(parts)
+    if compute == "int8" and not (suits and takes_bytes()):
+        raise InputError(f"compute int8: {_why_no_bytes(suits)}; use float32")
+    return NativeEngine(PackedTransformer(parts, compute)) if parts is not None and suits else model
+
+
+def _why_no_bytes(suits: bool) -> str:
+    if library() is None:
+        return f"there are no kernels here ({why_not()})"
+    if not suits:
+        return "this model has parts for which the engine in C has no form"
+    return "this processor has no instruction that multiplies bytes (AVX-512 VNNI)"

@@ -10,8 +10,8 @@ from torch import Tensor
 from regard.config import SearchConfig
 from regard.data.vocabulary import BOS_ID, PAD_ID, SPECIAL_TOKENS, UNK_ID
 from regard.errors import InputError
-from regard.native.decoder import MAX_BEST
-from regard.native.decoder import best_tokens as native_best_tokens
+from regard.native.choice import MAX_BEST
+from regard.native.choice import best_tokens as native_best_tokens
 from regard.native.library import takes
 
 
@@ -27,8 +27,12 @@ def length_limits(source_mask: Tensor, config: SearchConfig, longest: int | None
     floor(max_length_factor * n) + max_length_extra, with n the sentence's own source tokens (its end mark included,
     padding not), so that what it is batched with does not matter; never more than `longest`.
     """
-    lengths = source_mask.sum(dim=1).double()
-    limits = (lengths * config.max_length_factor).floor().long() + config.max_length_extra
+    return limits_of_lengths(source_mask.sum(dim=1), config, longest)
+
+
+def limits_of_lengths(lengths: Tensor, config: SearchConfig, longest: int | None = None) -> Tensor:
+    """The same from the lengths [B] of sources."""
+    limits = (lengths.double() * config.max_length_factor).floor().long() + config.max_length_extra
     return limits if longest is None else limits.clamp(max=longest)
 
 

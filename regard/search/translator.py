@@ -13,13 +13,16 @@ from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError
 from regard.models.folder import LoadedModel, load_model
+from regard.native.engine import Compute
+from regard.native.search import MAX_BEAM
 from regard.progress import Task
 from regard.recipe import parse_config
 from regard.search.batching import pad, token_batches
 from regard.search.beam import beam_search
-from regard.search.engine import engine_for
+from regard.search.engine import Engine, NativeEngine, engine_for
 from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis
+from regard.search.native import native_search
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
 from regard.search.texts import check_texts, chunks
@@ -41,6 +44,7 @@ class SearchOptions(TypedDict, total=False):
     max_length_factor: float | None
     max_length_extra: int | None
     batch_tokens: int | None
+    compute: Literal["float32", "int8"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,7 @@ class Translator:
 
     def __init__(self, loaded: LoadedModel) -> None:
         self.model, self.config, self.tokenizers = loaded.model, loaded.config, loaded.tokenizers
-        self._engine = engine_for(self.model)
+        self._engines: dict[Compute, Engine] = {}
         learned = self.config.model.positions == "learned"
         self._longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
         self._longest_target = self.config.model.max_positions if learned else None
@@ -74,7 +78,9 @@ class Translator:
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read a model folder."""
-        return cls(load_model(folder))
+        loaded = load_model(folder)
+        loaded.model.requires_grad_(False)  # nobody trains it, so that it need be prepared only once
+        return cls(loaded)
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -162,21 +168,46 @@ class Translator:
         ]
         if progress:
             progress.advance(len(texts) - len(filled))
-        most_rows = LOGITS_AT_ONCE // (search.beam * self.tokenizers.target.vocabulary_size)
         with self._evaluating():
-            for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
-                found = self._search([sources[index] for index in batch], search, best)
-                for index, hypotheses in zip(batch, found, strict=True):
-                    translations[filled[index]] = [self._translation(hypothesis) for hypothesis in hypotheses]
-                if progress:
-                    progress.advance(len(batch))
+            found = self._search(sources, search, best, progress)
+        for index, hypotheses in zip(filled, found, strict=True):
+            translations[index] = [self._translation(hypothesis) for hypothesis in hypotheses]
         return translations
 
-    def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
+    def _search(
+        self, sources: list[list[int]], search: SearchConfig, best: int, progress: Task | None
+    ) -> list[list[Hypothesis]]:
+        """The best hypotheses of each source, in order."""
+
+        def advance(count: int) -> None:
+            if progress and count:
+                progress.advance(count)
+
+        engine = self._engine(search.compute)
+        if isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM:
+            return native_search(engine.packed, sources, search, best, self._longest_target, advance)
+        found: list[list[Hypothesis]] = [[] for _ in sources]
+        most_rows = LOGITS_AT_ONCE // (search.beam * self.tokenizers.target.vocabulary_size)
+        for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
+            hypotheses = self._search_batch(engine, [sources[index] for index in batch], search, best)
+            for index, these in zip(batch, hypotheses, strict=True):
+                found[index] = these
+            advance(len(batch))
+        return found
+
+    def _search_batch(
+        self, engine: Engine, sources: list[list[int]], search: SearchConfig, best: int
+    ) -> list[list[Hypothesis]]:
         source, source_mask = pad(sources, self.model.device)
         if search.beam == best == 1:
-            return greedy_search(self._engine, source, source_mask, search, self._longest_target)
-        return beam_search(self._engine, source, source_mask, search, best, self._longest_target)
+            return greedy_search(engine, source, source_mask, search, self._longest_target)
+        return beam_search(engine, source, source_mask, search, best, self._longest_target)
+
+    def _engine(self, compute: Compute) -> Engine:
+        """What runs the model with such numbers; made once."""
+        if compute not in self._engines:
+            self._engines[compute] = engine_for(self.model, compute)
+        return self._engines[compute]
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         target = self.tokenizers.target

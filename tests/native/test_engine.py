@@ -1,4 +1,4 @@
-"""The decoder in C gives the logits that the model's own steps give, whatever the beam does with its rows."""
+"""The engine in C gives the logits that the model's own steps give, whatever the beam does with its rows."""
 
 import math
 
@@ -9,13 +9,12 @@ from regard.config import ModelConfig
 from regard.data.vocabulary import BOS_ID
 from regard.models import build_model
 from regard.native import library as native
-from regard.native.decoder import MAX_BEST, NativeDecoder, best_tokens, suits_decoder
-from regard.native.library import matrix_product
+from regard.native.choice import MAX_BEST, best_tokens
+from regard.native.engine import PackedTransformer, suits_engine
+from regard.native.steps import NativeSteps
 from regard.search import engine as engines
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None or matrix_product() is None, reason=f"no kernels here: {native.why_not()}"
-)
+pytestmark = pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")
 
 VOCABULARY = 75
 
@@ -50,7 +49,7 @@ VARIANTS = {
 @torch.inference_mode()
 def test_steps_equal_those_of_the_model(changes):
     model = build(**changes)
-    decoder = NativeDecoder(model.decoder_parts())
+    decoder = NativeSteps(PackedTransformer(model.parts()))
     memory = model.encode(*sentences())
     state, own = model.start(memory), decoder.start(memory.states, memory.mask)
     tokens = torch.full((3,), BOS_ID)
@@ -69,7 +68,7 @@ def test_steps_equal_those_of_the_model(changes):
 @torch.inference_mode()
 def test_sentences_that_leave_change_nothing_for_others():
     model = build()
-    decoder = NativeDecoder(model.decoder_parts())
+    decoder = NativeSteps(PackedTransformer(model.parts()))
     memory = model.encode(*sentences())
     both, rest = decoder.start(memory.states, memory.mask), decoder.start(memory.states, memory.mask)
     tokens = torch.tensor([BOS_ID] * 3)
@@ -83,15 +82,33 @@ def test_sentences_that_leave_change_nothing_for_others():
 
 def test_it_follows_weights_that_change():
     model = build()
-    decoder = NativeDecoder(model.decoder_parts())
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.mul_(1.5)
+    engine = NativeSteps(PackedTransformer(model.parts()))
+    engine.encode(*sentences())
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.1, fused=True)  # leaves no trace on a tensor's version
+    model(*sentences(), torch.full((3, 2), BOS_ID)).sum().backward()
+    optimiser.step()
     with torch.inference_mode():
         memory = model.encode(*sentences())
         tokens = torch.tensor([BOS_ID] * 3)
-        got, _ = decoder.step(tokens, decoder.start(memory.states, memory.mask))
+        got, _ = engine.step(tokens, engine.start(engine.encode(*sentences()), memory.mask))
         torch.testing.assert_close(got, model.step(tokens, model.start(memory))[0], atol=2e-5, rtol=1e-4)
+
+
+def test_weights_that_nobody_trains_are_packed_once():
+    packed = PackedTransformer(build().requires_grad_(False).parts())
+    assert packed.structure(10) is packed.structure(20)
+    assert packed.structure(10) is not packed.structure(5000), "more positions than there were"
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
+@torch.inference_mode()
+def test_the_encoder_equals_that_of_the_model(changes):
+    model = build(**changes, encoder_layers=2)
+    source, mask = sentences()
+    expected = model.encode(source, mask).states
+    got = NativeSteps(PackedTransformer(model.parts())).encode(source, mask)
+    torch.testing.assert_close(got[mask], expected[mask], atol=2e-5, rtol=1e-4)
+    assert not got[~mask].any()
 
 
 @pytest.mark.parametrize(
@@ -107,12 +124,12 @@ def test_it_follows_weights_that_change():
 )
 def test_other_models_keep_their_own_steps(changes):
     model = build(**changes)
-    assert model.decoder_parts() is None
+    assert model.parts() is None
     assert engines.engine_for(model) is model
 
 
 def test_narrow_heads_keep_their_own_steps():
-    assert not suits_decoder(build(heads=4).decoder_parts())
+    assert not suits_engine(build(heads=4).parts())
 
 
 @pytest.mark.parametrize("count", [1, 5, 40, MAX_BEST])

@@ -1,0 +1,200 @@
+#include "products.h"
+
+#define INLINE static inline __attribute__((always_inline))
+#define PART 128            /* inputs of a panel of floats that stay in the nearest cache */
+#define CACHED_FLOATS 65536 /* as much of x as stays in the cache beside a panel */
+
+/* What a block of rows needs: rows of x `row_distance` apart, one panel or a part of its inputs, results `next` apart. */
+typedef struct {
+    long inputs, row_distance;
+    int begins, ends; /* whether these are the first inputs, and the last */
+    const float *x, *panel;
+    const uint8_t *x_bytes;
+    const int8_t *bytes;
+    const float *x_scales, *scales, *bias;
+    const int32_t *sums;
+    int positive;
+    float *to;
+    long next;
+} Block;
+
+/* The blocks below are written for up to six rows, with four sums each that must stay in registers: named variables,
+ * and conditions on `count` that are known when it is compiled. */
+#define EACH_ROW(DO) DO(0, a) DO(1, b) DO(2, c) DO(3, d) DO(4, e) DO(5, f)
+#define VALUES(type, name, value) type name##0 = value, name##1 = value, name##2 = value, name##3 = value;
+
+INLINE void put(vector value, int part, const Block *block, int row) {
+    if (block->ends && block->bias) value += load(block->bias + part * LANES);
+    store(block->to + row * block->next + part * LANES, block->ends && block->positive ? larger(value, all(0)) : value);
+}
+
+INLINE void float_block(const int count, const Block *block) {
+    const long inputs = block->inputs, distance = block->row_distance, next = block->next;
+    const float *panel = block->panel, *x = block->x, *to = block->to;
+#define DECLARE(row, name) VALUES(vector, name, all(0))
+#define CONTINUE(row, name)                                                                      \
+    if (count > row) {                                                                           \
+        name##0 = load(to + row * next), name##1 = load(to + row * next + LANES);                \
+        name##2 = load(to + row * next + 2 * LANES), name##3 = load(to + row * next + 3 * LANES); \
+    }
+#define ADD(row, name)                                      \
+    if (count > row) {                                      \
+        const vector factor = all(x[row * distance]);        \
+        name##0 += factor * weight0, name##1 += factor * weight1; \
+        name##2 += factor * weight2, name##3 += factor * weight3; \
+    }
+#define PUT(row, name)                                                                    \
+    if (count > row) {                                                                    \
+        put(name##0, 0, block, row), put(name##1, 1, block, row), put(name##2, 2, block, row); \
+        put(name##3, 3, block, row);                                                      \
+    }
+    EACH_ROW(DECLARE)
+    if (!block->begins) {
+        EACH_ROW(CONTINUE)
+    }
+    for (long n = 0; n < inputs; n++, x++, panel += PANEL) {
+        const vector weight0 = load(panel), weight1 = load(panel + LANES);
+        const vector weight2 = load(panel + 2 * LANES), weight3 = load(panel + 3 * LANES);
+        EACH_ROW(ADD)
+    }
+    EACH_ROW(PUT)
+#undef DECLARE
+#undef CONTINUE
+#undef ADD
+#undef PUT
+}
+
+#if defined(__AVX512VNNI__)
+
+/* Adds products of four bytes each; the compiler's own function makes it copy every sum. */
+#define ADD_PRODUCTS(sum, factor, weight) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(factor), "v"(weight))
+
+INLINE void put_bytes(__m512i sum, int part, const Block *block, int row) {
+    const __m512i whole = _mm512_sub_epi32(sum, _mm512_loadu_si512(block->sums + part * LANES));
+    put((vector)_mm512_cvtepi32_ps(whole) * (load(block->scales + part * LANES) * block->x_scales[row]), part, block, row);
+}
+
+INLINE void byte_block(const int count, const Block *block) {
+    const long inputs = block->inputs, distance = block->row_distance;
+    const int8_t *panel = block->bytes;
+    const uint8_t *x = block->x_bytes;
+#define DECLARE(row, name) VALUES(__m512i, name, _mm512_setzero_si512())
+#define ADD(row, name)                                     \
+    if (count > row) {                                     \
+        int32_t four;                                      \
+        memcpy(&four, x + row * distance, 4);               \
+        const __m512i factor = _mm512_set1_epi32(four);    \
+        ADD_PRODUCTS(name##0, factor, weight0);            \
+        ADD_PRODUCTS(name##1, factor, weight1);            \
+        ADD_PRODUCTS(name##2, factor, weight2);            \
+        ADD_PRODUCTS(name##3, factor, weight3);            \
+    }
+#define PUT(row, name)                                                                  \
+    if (count > row) {                                                                  \
+        put_bytes(name##0, 0, block, row), put_bytes(name##1, 1, block, row);           \
+        put_bytes(name##2, 2, block, row), put_bytes(name##3, 3, block, row);           \
+    }
+    EACH_ROW(DECLARE)
+    for (long n = 0; n < inputs; n += 4, x += 4, panel += 4 * PANEL) {
+        const __m512i weight0 = _mm512_loadu_si512(panel), weight1 = _mm512_loadu_si512(panel + 4 * LANES);
+        const __m512i weight2 = _mm512_loadu_si512(panel + 8 * LANES), weight3 = _mm512_loadu_si512(panel + 12 * LANES);
+        EACH_ROW(ADD)
+    }
+    EACH_ROW(PUT)
+}
+
+int takes_bytes(void) { return 1; }
+
+#else
+
+INLINE void byte_block(const int count, const Block *block) { (void)count, (void)block; }
+
+int takes_bytes(void) { return 0; }
+
+#endif
+
+#define BLOCKS(count)                                                                                       \
+    static __attribute__((noinline)) void floats_##count(const Block *block) { float_block(count, block); } \
+    static __attribute__((noinline)) void bytes_##count(const Block *block) { byte_block(count, block); }
+BLOCKS(1) BLOCKS(2) BLOCKS(3) BLOCKS(4) BLOCKS(5) BLOCKS(6)
+
+static void (*const blocks[2][ROWS_AT_ONCE])(const Block *) = {
+    {floats_1, floats_2, floats_3, floats_4, floats_5, floats_6}, {bytes_1, bytes_2, bytes_3, bytes_4, bytes_5, bytes_6}};
+
+/* Rows from `row` on, against the inputs from `first` to `end` of one panel. */
+static void multiply_block(
+    int count, const Matrix *matrix, long panel, long row, long first, long end, const float *x, Quantised space,
+    int positive, float *to, long next) {
+    const long inputs = matrix->inputs, at = panel * PANEL;
+    const int in_bytes = matrix->bytes != 0;
+    const Block block = {
+        .inputs = end - first,
+        .row_distance = inputs,
+        .begins = first == 0,
+        .ends = end == inputs,
+        .x = x + row * inputs + first,
+        .panel = in_bytes ? 0 : matrix->panels + at * inputs + first * PANEL,
+        .x_bytes = in_bytes ? space.bytes + row * inputs : 0,
+        .bytes = in_bytes ? matrix->bytes + at * inputs : 0,
+        .x_scales = in_bytes ? space.scales + row : 0,
+        .scales = in_bytes ? matrix->scales + at : 0,
+        .bias = matrix->bias ? matrix->bias + at : 0,
+        .sums = in_bytes ? matrix->sums + at : 0,
+        .positive = positive,
+        .to = to,
+        .next = next,
+    };
+    blocks[in_bytes][count - 1](&block);
+}
+
+void multiply_panels(
+    const Matrix *matrix, long first_panel, long end_panel, long rows, const float *x, Quantised space, int positive,
+    float *result, long next) {
+    const long inputs = matrix->inputs, part = matrix->bytes || rows <= ROWS_AT_ONCE ? inputs : PART;
+    long chunk = CACHED_FLOATS / inputs / ROWS_AT_ONCE * ROWS_AT_ONCE;
+    if (chunk < ROWS_AT_ONCE) chunk = ROWS_AT_ONCE;
+    for (long first_row = 0; first_row < rows; first_row += chunk) {
+        const long end_row = first_row + chunk < rows ? first_row + chunk : rows;
+        for (long panel = first_panel; panel < end_panel; panel++) {
+            const long left = matrix->outputs - panel * PANEL;
+            for (long first = 0; first < inputs; first += left < PANEL ? inputs : part) {
+                const long end = left < PANEL || first + part > inputs ? inputs : first + part;
+                for (long row = first_row; row < end_row; row += ROWS_AT_ONCE) {
+                    const int count = end_row - row < ROWS_AT_ONCE ? end_row - row : ROWS_AT_ONCE;
+                    float *to = result + row * next + (panel - first_panel) * PANEL;
+                    if (left >= PANEL) {
+                        multiply_block(count, matrix, panel, row, first, end, x, space, positive, to, next);
+                        continue;
+                    }
+                    float whole[ROWS_AT_ONCE * PANEL]; /* of a last panel with fewer outputs */
+                    multiply_block(count, matrix, panel, row, 0, inputs, x, space, positive, whole, PANEL);
+                    for (int n = 0; n < count; n++) memcpy(to + n * next, whole + n * PANEL, left * sizeof(float));
+                }
+            }
+        }
+    }
+}
+
+/* Each row in bytes of its own scale: the largest becomes 127, and 128 is added to all. */
+void quantise_rows(long rows, long width, const float *x, Quantised into) {
+    for (long row = 0; row < rows; row++) {
+        const float *from = x + row * width;
+        vector most = all(0), unlike_numbers = all(0);
+        for (long n = 0; n < width; n += LANES) {
+            most = larger(most, larger(load(from + n), -load(from + n)));
+            unlike_numbers += load(from + n) * 0;
+        }
+        const float largest = largest_of(most), factor = largest > 0 ? 127 / largest : 0;
+        into.scales[row] = largest / 127 + sum_of(unlike_numbers); /* what is not a number stays so */
+        uint8_t *to = into.bytes + row * width;
+        for (long n = 0; n < width; n += LANES) {
+            /* 1.5 * 2^23 added: the sum's last bits are the rounded integer */
+            const integers rounded = (integers)(load(from + n) * factor + (12582912.0f + 128));
+#if defined(__AVX512F__)
+            _mm_storeu_si128((__m128i *)(to + n), _mm512_cvtepi32_epi8((__m512i)rounded));
+#else
+            for (int lane = 0; lane < LANES; lane++) to[n + lane] = (uint8_t)rounded[lane];
+#endif
+        }
+    }
+}
