@@ -13,7 +13,7 @@ from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError
 from regard.models.folder import LoadedModel, load_model
-from regard.native.engine import Compute
+from regard.native.engine import Compute, PackedTransformer
 from regard.native.search import MAX_BEAM
 from regard.progress import Task
 from regard.recipe import parse_config
@@ -169,12 +169,12 @@ class Translator:
         if progress:
             progress.advance(len(texts) - len(filled))
         with self._evaluating():
-            found = self._search(sources, search, best, progress)
+            found = self._find(sources, search, best, progress)
         for index, hypotheses in zip(filled, found, strict=True):
             translations[index] = [self._translation(hypothesis) for hypothesis in hypotheses]
         return translations
 
-    def _search(
+    def _find(
         self, sources: list[list[int]], search: SearchConfig, best: int, progress: Task | None
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of each source, in order."""
@@ -183,21 +183,27 @@ class Translator:
             if progress and count:
                 progress.advance(count)
 
-        engine = self._engine(search.compute)
-        if isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM:
-            return native_search(engine.packed, sources, search, best, self._longest_target, advance)
+        packed = self._packed(search)
+        if packed is not None:
+            return native_search(packed, sources, search, best, self._longest_target, advance)
         found: list[list[Hypothesis]] = [[] for _ in sources]
         most_rows = LOGITS_AT_ONCE // (search.beam * self.tokenizers.target.vocabulary_size)
         for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
-            hypotheses = self._search_batch(engine, [sources[index] for index in batch], search, best)
-            for index, these in zip(batch, hypotheses, strict=True):
-                found[index] = these
+            for index, hypotheses in zip(
+                batch, self._search([sources[index] for index in batch], search, best), strict=True
+            ):
+                found[index] = hypotheses
             advance(len(batch))
         return found
 
-    def _search_batch(
-        self, engine: Engine, sources: list[list[int]], search: SearchConfig, best: int
-    ) -> list[list[Hypothesis]]:
+    def _packed(self, search: SearchConfig) -> PackedTransformer | None:
+        """The model for a search that is wholly in C; None where such a search is done here, step by step."""
+        engine = self._engine(search.compute)
+        return engine.packed if isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM else None
+
+    def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
+        """The best hypotheses of a batch."""
+        engine = self._engine(search.compute)
         source, source_mask = pad(sources, self.model.device)
         if search.beam == best == 1:
             return greedy_search(engine, source, source_mask, search, self._longest_target)
