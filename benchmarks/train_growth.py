@@ -45,6 +45,13 @@ AXES: dict[str, tuple[int, ...]] = {
     "pairs": (10_000, 100_000, 1_000_000),
 }
 
+LABELS = {
+    "width": "width of the model",
+    "depth": "layers in each half",
+    "joined": "sentences made one",
+    "pairs": "pairs in the corpus",
+}
+
 
 @dataclass(frozen=True)
 class Point:
@@ -193,8 +200,9 @@ def _plot(points: list[Point], path: Path) -> None:
         group = [point for point in points if point.axis == axis]
         panel.plot([point.value for point in group], [point.tokens_per_second for point in group], marker="o")
         panel.set_xscale("log", base=10 if axis == "pairs" else 2)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel(axis)
+        panel.set_ylim(0, 1.1 * max(point.tokens_per_second for point in group))
+        panel.set_xlabel(LABELS[axis])
+        panel.yaxis.set_major_formatter("{x:,.0f}")
         if axis != "pairs":
             panel.set_xticks([point.value for point in group], [f"{point.value}" for point in group])
             panel.minorticks_off()

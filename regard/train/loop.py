@@ -23,7 +23,7 @@ from regard.train.log import MetricsLog
 from regard.train.memory import keep_freed_memory
 from regard.train.meter import Meter
 from regard.train.objective import Objective
-from regard.train.optimiser import set_learning_rate
+from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.precision import Precision
 from regard.train.schedule import learning_rate
 from regard.train.session import Session
@@ -64,7 +64,8 @@ class Trainer:
         self.precision = precision or Precision()
         self.config, self.settings, self.run = config, config.train, run
         self.judged = self.team.judged(model)
-        self.objective = self.team.share(Objective(model, config.train.label_smoothing), self.precision.dtype)
+        objective = Objective(model, config.train.label_smoothing)
+        self.objective = self.team.share(objective, self.precision.dtype, step_costs(model, config.train))
         self.session = Session(model, config, run, self.team)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
         self.meter = Meter()
@@ -144,6 +145,7 @@ class Trainer:
             rate = learning_rate(step, self.settings, self.config.model.width)
             set_learning_rate(self.session.optimiser, rate)
             self.session.optimiser.step()
+            self.team.settle()
             self.session.update_average()
             self.meter.add(loss, likelihood, tokens, norm, rate)
             standing.bad_in_a_row = 0

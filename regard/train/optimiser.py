@@ -17,6 +17,9 @@ from regard.train.schedule import peak_learning_rate
 RATE = "rate"
 """Where a group of parameters keeps the factor on the learning rate that makes it its own."""
 
+PRODUCTS_FOR_A_PASS = 12
+"""Columns of a matrix for which making it orthogonal takes as long as a pass over it with Adam, roughly measured."""
+
 
 def _adam(model: SequenceToSequence, config: TrainConfig) -> torch.optim.Optimizer:
     betas = (config.beta1, config.beta2)
@@ -57,6 +60,15 @@ def hidden_matrices(model: SequenceToSequence) -> dict[Tensor, int]:
     """The weights of the linear layers between embedding and output, and how many matrices are packed in each."""
     layers = (module for module in model.modules() if isinstance(module, Linear) and module is not model.output)
     return {layer.weight: layer.parts for layer in layers}
+
+
+def step_costs(model: SequenceToSequence, config: TrainConfig) -> dict[Tensor, float]:
+    """What a step costs by parameter: as much as it has elements, and more where it is made orthogonal."""
+    costs: dict[Tensor, float] = {parameter: parameter.numel() for parameter in model.parameters()}
+    if config.optimiser == "muon":
+        for weight, parts in hidden_matrices(model).items():
+            costs[weight] *= 1 + min(weight.size(0) // parts, weight.size(1)) / PRODUCTS_FOR_A_PASS
+    return costs
 
 
 def set_learning_rate(optimiser: torch.optim.Optimizer, rate: float) -> None:

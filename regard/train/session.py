@@ -83,7 +83,10 @@ class Session:
         parts: dict[str, Tensor] = {}
         for name, tensor in sorted(tensors.items()):
             parameter = parameters.get(_OWNER.sub(r"\1", name))
-            parts[name] = tensor if parameter is None else self.team.kept(tensor, parameter)
+            if parameter is None:
+                parts[name] = tensor
+            elif not name.startswith("optimiser.") or self.team.owns(parameter):
+                parts[name] = self.team.kept(tensor, parameter)
         return parts
 
     def best_weights(self, newest: dict[str, Tensor]) -> tuple[str, dict[str, Tensor]]:

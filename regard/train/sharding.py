@@ -21,7 +21,12 @@ class ShardedTeam(TorchTeam):
 
     shards = True
 
-    def share(self, module: nn.Module, narrow: torch.dtype | None = None) -> nn.Module:
+    def share(
+        self,
+        module: nn.Module,
+        narrow: torch.dtype | None = None,
+        costs: Mapping[Tensor, float] | None = None,  # noqa: ARG002 - the signature of its kind
+    ) -> nn.Module:
         """Keep this process's part of the module, which has been on the CPU so far.
 
         The layers of its stacks are gathered one at a time. What is outside of them - embeddings and the output layer,

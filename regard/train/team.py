@@ -45,9 +45,21 @@ class Team:
         """Whether this process validates, saves and speaks for all."""
         return self.rank == 0
 
-    def share(self, module: nn.Module, narrow: torch.dtype | None = None) -> nn.Module:  # noqa: ARG002
-        """Make all processes start from the same weights, and average their gradients on every backward pass."""
+    def share(
+        self,
+        module: nn.Module,
+        narrow: torch.dtype | None = None,  # noqa: ARG002 - the signature of its kind
+        costs: Mapping[Tensor, float] | None = None,  # noqa: ARG002
+    ) -> nn.Module:
+        """Make all processes start from the same weights, and average their gradients on every backward pass.
+
+        `costs` tells what a step of the optimiser costs for each parameter, where not as much as it has elements.
+        """
         return module
+
+    def owns(self, parameter: Tensor) -> bool:  # noqa: ARG002 - the signature of its kind
+        """Whether this process keeps the optimiser's state for a parameter, and changes it."""
+        return True
 
     @contextmanager
     def apart(self, module: nn.Module) -> Iterator[None]:  # noqa: ARG002 - the signature of its kind
@@ -74,6 +86,9 @@ class Team:
         """Add up numbers over all processes after a step's backward passes, and the gradients, if they did not."""
         return list(values)
 
+    def settle(self) -> None:
+        """After a step of the optimiser: all processes have changed what is theirs."""
+
     def told(self, values: Sequence[float]) -> list[float]:
         """What the leading process says, in all processes."""
         return list(values)
@@ -99,7 +114,12 @@ class TorchTeam(Team):
         else:
             self.turn, self.turns = rank, size
 
-    def share(self, module: nn.Module, narrow: torch.dtype | None = None) -> nn.Module:  # noqa: ARG002
+    def share(
+        self,
+        module: nn.Module,
+        narrow: torch.dtype | None = None,  # noqa: ARG002 - the signature of its kind
+        costs: Mapping[Tensor, float] | None = None,  # noqa: ARG002
+    ) -> nn.Module:
         return DistributedDataParallel(module, gradient_as_bucket_view=True)
 
     @contextmanager
