@@ -193,7 +193,7 @@ class SearchConfig(Section):
     samples: int = Field(1, ge=1, le=1000, description="outputs that sampling draws for each sentence")
     temperature: float = Field(1.0, gt=0, description="of sampling: below 1 likely tokens become likelier yet")
     top_k: int = Field(0, ge=0, description="draw from so many likeliest tokens alone; 0: from all")
-    top_p: float = Field(1.0, gt=0, le=1, description="draw from the fewest likeliest tokens that have this probability")
+    top_p: float = Field(1.0, gt=0, le=1, description="draw from the fewest likeliest tokens with this share of all")
     sampling_seed: int = Field(1, ge=0, lt=2**63, description="what the chance of sampling follows from")
     mbr: bool = Field(False, description="of the beam or the samples take what is most like the others, by chrF")
     batch_tokens: int = Field(4096, ge=1, description="source tokens in a batch")

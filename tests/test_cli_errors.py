@@ -62,7 +62,7 @@ CASES = {
     "unknown command": ("trian good.toml", "trian"),
     "unknown option": ("--colour", "colour"),
     "unknown option of a command": ("translate model --beem 3", "beem"),
-    "two models": ("translate model model", "unexpected extra argument"),
+    "two models": ("score model model", "unexpected extra argument"),
     # Recipes
     "no recipe": ("train", "recipe"),
     "missing recipe": ("train missing.toml", "missing.toml: no such recipe"),

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.models.contract import Memory, SequenceToSequence
-from regard.search.engine import Engine, SearchState
+from regard.search.engine import SearchState
 
 LEAST = 1e-6
 """Attention below this counts as this: the logarithm stays finite."""
@@ -71,8 +71,3 @@ def coverage_penalties(state: object, rows: Tensor, beta: float) -> list[float]:
         return [0.0] * len(rows)
     values: list[float] = (beta * state.coverage[rows].double().clamp(LEAST, 1).log().sum(dim=1)).tolist()
     return values
-
-
-def engine_with_coverage(model: SequenceToSequence, engine: Engine, beta: float) -> Engine:
-    """The engine for a search: one that adds up attention where the penalty asks for it."""
-    return CoverageEngine(model) if beta else engine

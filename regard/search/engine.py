@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from torch import Tensor
 
 from regard.models.contract import Memory, SequenceToSequence
+from regard.models.ensemble import Ensemble, average_logits, parts_of
 from regard.models.transformer import Transformer
 from regard.native.decoder import NativeDecoder, NativeState, suits_decoder
 
@@ -50,7 +53,42 @@ class NativeEngine:
         return self._decoder.step(tokens, state)
 
 
+@dataclass
+class EnsembleState:
+    """Where the decoders of an ensemble stand."""
+
+    members: Sequence[SearchState]
+
+    def reorder(self, rows: Tensor) -> EnsembleState:
+        return EnsembleState([member.reorder(rows) for member in self.members])
+
+    def keep(self, sentences: Tensor, rows: Tensor) -> EnsembleState:
+        return EnsembleState([member.keep(sentences, rows) for member in self.members])
+
+
+class EnsembleEngine:
+    """Steps of an ensemble, those of each member by its own fastest engine."""
+
+    def __init__(self, model: Ensemble) -> None:
+        self._model = model
+        self._engines = [engine_for(member) for member in model.each()]
+
+    def encode(self, source: Tensor, source_mask: Tensor) -> Memory:
+        return self._model.encode(source, source_mask)
+
+    def start(self, memory: Memory) -> EnsembleState:
+        parts = parts_of(memory)
+        return EnsembleState([engine.start(part) for engine, part in zip(self._engines, parts, strict=True)])
+
+    def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
+        steps = [engine.step(tokens, own) for engine, own in zip(self._engines, state.members, strict=True)]
+        logits = average_logits([logits for logits, _ in steps], self._model.average)
+        return logits, EnsembleState([own for _, own in steps])
+
+
 def engine_for(model: SequenceToSequence) -> Engine:
     """The fastest engine for a model on this machine."""
+    if isinstance(model, Ensemble):
+        return EnsembleEngine(model)
     parts = model.decoder_parts() if isinstance(model, Transformer) else None
     return NativeEngine(model, NativeDecoder(parts)) if parts is not None and suits_decoder(parts) else model

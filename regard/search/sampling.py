@@ -83,12 +83,11 @@ def sample_search(
 
 
 def _chance(source: Tensor, source_mask: Tensor, limits: Tensor, config: SearchConfig) -> Tensor:
-    """Numbers [B, N, L] evenly from [0, 1): a stream for each sentence, by the seed and by the sentence's own tokens."""
-    longest = int(limits.max())
-    numbers = np.zeros((len(source), config.samples, longest))
-    for row, (tokens, mask, limit) in enumerate(zip(source.tolist(), source_mask.tolist(), limits.tolist(), strict=True)):
-        real = [token for token, there in zip(tokens, mask, strict=True) if there]
-        digest = hashlib.sha256(repr((config.sampling_seed, real)).encode()).digest()
+    """Numbers [B, N, L] evenly from [0, 1): a stream for each sentence, by the seed and the sentence's own tokens."""
+    numbers = np.zeros((len(source), config.samples, int(limits.max())))
+    for row, limit in enumerate(limits.tolist()):
+        real_tokens = source[row][source_mask[row]].tolist()
+        digest = hashlib.sha256(repr((config.sampling_seed, real_tokens)).encode()).digest()
         generator = np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
         # 32 bits each, so that a product with a sum of probabilities stays below it
         numbers[row, :, :limit] = generator.integers(2**32, size=(config.samples, limit)) / 2**32

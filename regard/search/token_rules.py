@@ -130,9 +130,7 @@ def rules_for(config: SearchConfig, beginnings: Sequence[Sequence[int]] = ()) ->
     return rules
 
 
-def allowed_log_probabilities(
-    logits: Tensor, tokens: Tensor, sentences: Tensor, rules: Sequence[TokenRule]
-) -> Tensor:
+def allowed_log_probabilities(logits: Tensor, tokens: Tensor, sentences: Tensor, rules: Sequence[TokenRule]) -> Tensor:
     """The model's log-probabilities [R, V] where the rules allow a token, minus infinity elsewhere.
 
     `tokens` [R, 1 + t] begin with the mark of the beginning. A hypothesis for which nothing is left may end.
