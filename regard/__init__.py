@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from regard.config import Config
 from regard.errors import RegardError
@@ -25,11 +25,16 @@ __all__ = ["Config", "RegardError", "__version__", "load", "plan", "train"]
 __version__ = "0.1.0"
 
 
-def load(folder: str | Path) -> Translator:
-    """A trained model from its folder, ready to translate and to score."""
+def load(
+    folder: str | Path, *others: str | Path, average: Literal["probabilities", "log-probabilities"] = "probabilities"
+) -> Translator:
+    """A trained model from its folder, ready to translate and to score.
+
+    With the folders of others, of one vocabulary, an ensemble: it averages what they say.
+    """
     from regard.search.translator import Translator
 
-    return Translator.load(folder)
+    return Translator.load(folder, *others, average=average)
 
 
 def plan(

@@ -10,7 +10,28 @@ from typing import Annotated, Literal
 import typer
 
 from regard import console, figures, progress
-from regard.options import Alpha, BatchTokens, Beam, Json, LengthPenalty, Model, Output, Overrides
+from regard.options import (
+    Alpha,
+    BatchTokens,
+    Beam,
+    CoveragePenalty,
+    Json,
+    LengthPenalty,
+    MaxLength,
+    MaxRepeats,
+    Mbr,
+    MinLength,
+    Model,
+    NoRepeatNgram,
+    Output,
+    Overrides,
+    Samples,
+    Sampling,
+    SamplingSeed,
+    Temperature,
+    TopK,
+    TopP,
+)
 from regard.planning import STEPS
 
 app = typer.Typer(
@@ -227,7 +248,12 @@ def train(
 
 @app.command()
 def translate(
-    model: Model,
+    models: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="MODEL...", help="A model folder, such as runs/demo; several are an ensemble.", show_default=False
+        ),
+    ],
     source: Annotated[
         Path | None, typer.Option("--input", metavar="FILE", help="Read this.  [default: standard input]")
     ] = None,
@@ -244,19 +270,51 @@ def translate(
     ] = None,
     length_penalty: LengthPenalty = None,
     alpha: Alpha = None,
+    coverage_penalty: CoveragePenalty = None,
+    min_length: MinLength = None,
+    max_length: MaxLength = None,
+    no_repeat_ngram: NoRepeatNgram = None,
+    max_repeats: MaxRepeats = None,
+    prefix: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What each output begins with, aligned by line.")
+    ] = None,
+    sampling: Sampling = None,
+    samples: Samples = None,
+    temperature: Temperature = None,
+    top_k: TopK = None,
+    top_p: TopP = None,
+    sampling_seed: SamplingSeed = None,
+    mbr: Mbr = None,
+    average: Annotated[
+        Literal["probabilities", "log-probabilities"],
+        typer.Option(metavar="NAME", help="What an ensemble averages: probabilities or log-probabilities."),
+    ] = "probabilities",
     batch_tokens: BatchTokens = None,
 ) -> None:
     """Translate line for line, in order."""
     from regard.commands.translating import Languages, TranslationFiles, translate_lines
 
     translate_lines(
-        model,
-        TranslationFiles(source, output),
+        models,
+        TranslationFiles(source, output, prefix),
         Languages(from_language, to_language),
         nbest,
+        average,
         beam=beam,
         length_penalty=length_penalty,
         alpha=alpha,
+        coverage_penalty=coverage_penalty,
+        min_length=min_length,
+        max_length=max_length,
+        no_repeat_ngram=no_repeat_ngram,
+        max_repeats=max_repeats,
+        sampling=sampling,
+        samples=samples,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        sampling_seed=sampling_seed,
+        mbr=mbr,
         batch_tokens=batch_tokens,
     )
 

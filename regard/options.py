@@ -26,3 +26,25 @@ Alpha = Annotated[
     float | None, typer.Option(metavar="X", help="Strength of the length penalty.  [default: the model's]")
 ]
 BatchTokens = Annotated[int | None, typer.Option(metavar="N", help="Source tokens in a batch.  [default: the model's]")]
+
+# The search of `translate`, by the keys of [search]
+CoveragePenalty = Annotated[
+    float | None, typer.Option(metavar="X", help="Take from outputs that leave a part of the source unattended.")
+]
+MinLength = Annotated[int | None, typer.Option(metavar="N", help="Tokens of an output at the least.")]
+MaxLength = Annotated[int | None, typer.Option(metavar="N", help="Tokens of an output at the most, end mark included.")]
+NoRepeatNgram = Annotated[int | None, typer.Option(metavar="N", help="Let no N tokens in a row come twice.")]
+MaxRepeats = Annotated[
+    int | None, typer.Option(metavar="N", help="Stop an output that says the same N times in a row, with a warning.")
+]
+Sampling = Annotated[
+    bool | None, typer.Option("--sampling/--no-sampling", help="Draw by chance.  [default: the model's]")
+]
+Samples = Annotated[int | None, typer.Option(metavar="N", help="Outputs drawn for each line.")]
+Temperature = Annotated[float | None, typer.Option(metavar="X", help="Of sampling: below 1 safer, above 1 wilder.")]
+TopK = Annotated[int | None, typer.Option(metavar="N", help="Draw from the N likeliest tokens alone.")]
+TopP = Annotated[float | None, typer.Option(metavar="X", help="Draw from the likeliest tokens with this share of all.")]
+SamplingSeed = Annotated[int | None, typer.Option(metavar="N", help="Another seed draws other samples.")]
+Mbr = Annotated[
+    bool | None, typer.Option("--mbr/--no-mbr", help="Take the output most like the others of the beam or the samples.")
+]

@@ -108,6 +108,39 @@ class TestTranslate:
         best = regard("translate", tiny_run, "--beam", "3", input=b"the cat\nthe dog\n")
         assert [row[2] for row in rows[::2]] == best.output.splitlines()
 
+    def test_samples_come_by_their_seed(self, tiny_run: Path, regard: Command) -> None:
+        def drawn(*options: str) -> str:
+            arguments = ("--sampling", "--samples", "4", "--nbest", "4", "--top-p", "0.9", *options)
+            finished = regard("translate", tiny_run, *arguments, input=b"the cat\nthe dog\n")
+            assert finished.code == 0
+            return finished.output
+
+        assert drawn().count("\n") == 8
+        assert drawn() == drawn() != drawn("--sampling-seed", "2")
+
+    def test_prefixes_come_from_a_file(self, tiny_run: Path, tmp_path: Path, regard: Command) -> None:
+        (tmp_path / "prefix.fr").write_text("le chien\n\nmon\n", encoding="utf-8")
+        finished = regard("translate", tiny_run, "--prefix", tmp_path / "prefix.fr", input=b"the cat\n\na man\n")
+        lines = finished.output.splitlines()
+        assert lines[0].startswith("le chien")
+        assert lines[1] == ""
+        assert lines[2].startswith("mon")
+
+    def test_several_models_are_an_ensemble(self, tiny_run: Path, regard: Command) -> None:
+        alone = regard("translate", tiny_run, input=b"the cat\n")
+        for average in ("probabilities", "log-probabilities"):
+            twice = regard("translate", tiny_run, tiny_run, "--average", average, input=b"the cat\n")
+            assert (twice.code, twice.output) == (0, alone.output)
+
+    def test_all_controls_at_once(self, tiny_run: Path, regard: Command) -> None:
+        rules = ("--min-length", "2", "--max-length", "9", "--no-repeat-ngram", "2", "--max-repeats", "3")
+        for search in (("--beam", "4", "--coverage-penalty", "0.2"), ("--sampling", "--samples", "4")):
+            arguments = (*rules, *search, "--mbr", "--nbest", "2")
+            finished = regard("translate", tiny_run, *arguments, input=b"the cat\nthe dog\n")
+            rows = [line.split("\t") for line in finished.output.splitlines()]
+            assert [row[0] for row in rows] == ["1", "1", "2", "2"]
+            assert all(0 <= float(row[1]) <= 100 for row in rows)
+
     def test_languages_may_be_stated(self, tiny_run: Path, regard: Command) -> None:
         assert regard("translate", tiny_run, "--from", "en", "--to", "fr", input=b"a\n").code == 0
 

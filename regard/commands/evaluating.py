@@ -13,7 +13,8 @@ from regard.errors import InputError
 from regard.evaluate.evaluation import EvaluationOptions, OtherSystem, evaluate_system, evaluate_texts
 from regard.evaluate.report import Evaluation
 from regard.progress import task
-from regard.search.translator import SearchOptions, Translator
+from regard.search.options import SearchOptions
+from regard.search.translator import Translator
 from regard.streams import line_writer
 
 

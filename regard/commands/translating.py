@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Unpack
 
-from regard.data.lines import check_readable
+from regard.data.lines import check_readable, read_lines
 from regard.errors import InputError
+from regard.models.ensemble import Average
 from regard.progress import task
-from regard.search.translator import SearchOptions, Translation, Translator
+from regard.search.options import SearchOptions
+from regard.search.translator import Translation, Translator
 from regard.streams import line_writer, read_blocks
 
 
@@ -20,14 +23,36 @@ class TranslationFiles:
 
     source: Path | None = None
     output: Path | None = None
+    prefixes: Path | None = None
+    """What each line's translation begins with."""
 
     def check(self) -> None:
         """Refuse, before a model is loaded, what cannot be read or would be destroyed."""
-        if self.source is None:
+        for path in (self.source, self.prefixes):
+            if path is None:
+                continue
+            check_readable(path)
+            if self.output is not None and self.output.exists() and self.output.samefile(path):
+                raise InputError(f"{self.output}: is the input too; name another file for the output")
+
+    def blocks(self) -> Iterator[tuple[list[str], list[str] | None]]:
+        """The lines, block by block, with their prefixes, if there are any; both must have as many lines."""
+        if self.prefixes is None:
+            yield from ((block, None) for block in read_blocks(self.source))
             return
-        check_readable(self.source)
-        if self.output is not None and self.output.exists() and self.output.samefile(self.source):
-            raise InputError(f"{self.output}: is the input too; name another file for the output")
+        prefixes, number = read_lines(self.prefixes), 0
+        for block in read_blocks(self.source):
+            beginnings = list(islice(prefixes, len(block)))
+            number += len(beginnings)
+            if len(beginnings) < len(block):
+                raise InputError(
+                    f"{self.prefixes}: ends with line {number}, but the input goes on; each line needs one"
+                )
+            yield block, beginnings
+        if next(prefixes, None) is not None:
+            raise InputError(
+                f"{self.prefixes}: goes on after line {number}, where the input ends; are the two aligned?"
+            )
 
 
 @dataclass(frozen=True)
@@ -46,32 +71,44 @@ class Languages:
 
 
 def translate_lines(
-    folder: Path,
+    folders: Sequence[Path],
     files: TranslationFiles,
     languages: Languages,
     best: int | None = None,
+    average: Average = "probabilities",
     **search: Unpack[SearchOptions],
 ) -> None:
-    """Translate line for line; with `best`, so many translations of each line, with its number and their scores."""
+    """Translate line for line; with `best`, so many translations of each line, with its number and their scores.
+
+    Several model folders are an ensemble.
+    """
     files.check()
-    translator = Translator.load(folder)
-    languages.check(folder, translator)
+    translator = Translator.load(*folders, average=average)
+    languages.check(folders[0], translator)
     translator.translate([], **search)  # a wrong option is said before a line is read
     first_line = 1
     with line_writer(files.output) as writer, task("translating") as work:
-        for block in read_blocks(files.source):
+        for block, prefixes in files.blocks():
             if best is None:
-                writer.write(translator.translate(block, progress=work, first_line=first_line, **search))
+                writer.write(
+                    translator.translate(block, prefixes=prefixes, progress=work, first_line=first_line, **search)
+                )
             else:
-                found = translator.translate_nbest(block, best, progress=work, first_line=first_line, **search)
+                found = translator.translate_nbest(
+                    block, best, prefixes=prefixes, progress=work, first_line=first_line, **search
+                )
                 writer.write(_nbest_lines(found, first_line))
             first_line += len(block)
 
 
 def _nbest_lines(found: Sequence[Sequence[Translation]], first_line: int) -> list[str]:
-    """A line for each translation: the number of its input, its score, its text, with tabs between them."""
+    """A line for each translation: the number of its input, what it is ranked by, its text, with tabs between them."""
     return [
-        f"{number}\t{translation.score:.4f}\t{translation.text}"
+        f"{number}\t{_rank(translation):.4f}\t{translation.text}"
         for number, translations in enumerate(found, start=first_line)
         for translation in translations
     ]
+
+
+def _rank(translation: Translation) -> float:
+    return translation.score if translation.utility is None else translation.utility

@@ -24,7 +24,8 @@ from regard.evaluate.metrics import (
 )
 from regard.evaluate.report import Bootstrap, Comparison, Evaluation, LengthBucket
 from regard.progress import Task
-from regard.search.translator import SearchOptions, Translator
+from regard.search.options import SearchOptions
+from regard.search.translator import Translator
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50)
 """The longest length of each bucket of `by_length`; one more holds what is longer."""

@@ -77,6 +77,8 @@ class PackedTransformer:
         self._made_from: list[int] = []
         self._positions = 0
         self._kept: list[object] = []
+        self._tables: dict[int, Tensor] = {}
+        """The positions of each embedding; waves take longer to compute than all else takes to pack."""
         self._structure: _Model | None = None
 
     def structure(self, positions: int) -> _Model:
@@ -92,8 +94,10 @@ class PackedTransformer:
 
     def same_structure(self, positions: int) -> _Model:
         """The model as it was when `structure` was asked last."""
-        if self._structure is None or positions > self._positions:
+        if positions > self._positions:
             self._positions = max(positions, 2 * self._positions, FIRST_POSITIONS)
+            self._structure = None
+        if self._structure is None:
             self._structure = self._describe()
         return self._structure
 
@@ -138,8 +142,11 @@ class PackedTransformer:
         return packed.structure
 
     def _embedding(self, embedding: EmbeddingParts) -> _Embedding:
-        table = embedding.positions(self._positions)
-        self._kept.append(table)
+        table = self._tables.get(id(embedding))
+        if table is None or isinstance(table, nn.Parameter) or len(table) < self._positions:
+            table = embedding.positions(self._positions)
+            if table is not None:
+                self._tables[id(embedding)] = table
         return _Embedding(*pointers(embedding.table, table), embedding.scale)
 
 

@@ -22,6 +22,7 @@ typedef struct {
     const double *penalties;     /* [largest limit + 1]: by what a log-probability is divided */
     int64_t next, done, stop, failed; /* shared by all workers; stop may be set from outside */
     int32_t *tokens;             /* of each sentence `best` outputs, each with room for its limit */
+    float *token_values;         /* the same: the log-probability of each token, the end mark's behind the last */
     const int64_t *tokens_first; /* [sentences] */
     int32_t *found;              /* [sentences]: outputs found */
     int32_t *lengths;            /* [sentences, best] */
@@ -42,12 +43,14 @@ typedef struct {
 
 typedef struct {
     int32_t *tokens; /* [steps] */
+    float *values;   /* [steps]: the log-probability of each token, as it was chosen */
     uint8_t *slots;  /* [steps]: in which place of each earlier step its keys and values are */
     double log_probability;
 } Row;
 
 typedef struct {
     int32_t *tokens;
+    float *values; /* one more than there are tokens, if it is finished */
     long length;
     double log_probability, score;
     int finished;
@@ -171,11 +174,13 @@ static int fetch(Worker *worker) {
 }
 
 static Row *make_rows(Worker *worker, long beam, long limit) {
-    Row *rows = allocate(worker, beam * (sizeof(Row) + (limit + 1) * (sizeof(int32_t) + 1)));
+    Row *rows = allocate(worker, beam * (sizeof(Row) + (limit + 1) * (sizeof(int32_t) + sizeof(float) + 1)));
     int32_t *tokens = (int32_t *)(rows + beam);
-    uint8_t *slots = (uint8_t *)(tokens + beam * (limit + 1));
+    float *values = (float *)(tokens + beam * (limit + 1));
+    uint8_t *slots = (uint8_t *)(values + beam * (limit + 1));
     for (long n = 0; n < beam; n++) {
         rows[n].tokens = tokens + n * (limit + 1);
+        rows[n].values = values + n * (limit + 1);
         rows[n].slots = slots + n * (limit + 1);
     }
     return rows;
@@ -217,15 +222,18 @@ static void end(Worker *worker, Sentence *sentence) {
     job->found[sentence->number] = found;
     for (long n = 0; n < found; n++) {
         const long at = sentence->number * job->best + n;
-        memcpy(
-            job->tokens + job->tokens_first[sentence->number] + n * sentence->limit, output[n].tokens,
-            output[n].length * sizeof(int32_t));
+        const long place = job->tokens_first[sentence->number] + n * sentence->limit;
+        memcpy(job->tokens + place, output[n].tokens, output[n].length * sizeof(int32_t));
+        memcpy(job->token_values + place, output[n].values, (output[n].length + output[n].finished) * sizeof(float));
         job->lengths[at] = output[n].length;
         job->log_probabilities[at] = output[n].log_probability;
         job->scores[at] = output[n].score;
         job->finished[at] = output[n].finished;
     }
-    for (long n = 0; n < sentence->outputs; n++) give_back(worker, output[n].tokens);
+    for (long n = 0; n < sentence->outputs; n++) {
+        give_back(worker, output[n].tokens);
+        give_back(worker, output[n].values);
+    }
     for (long n = 0; n < sentence->steps; n++) {
         Block *block = (Block *)sentence->made[n];
         block->next = worker->blocks;
@@ -300,12 +308,17 @@ static void step(Worker *worker) {
     }
 }
 
-static void put_aside(Worker *worker, Sentence *sentence, const Row *row, int32_t last, double log_probability, int finished) {
+static void put_aside(
+    Worker *worker, Sentence *sentence, const Row *row, int32_t last, float value, double log_probability,
+    int finished) {
     Output *output = sentence->output + sentence->outputs++;
     output->length = sentence->steps + !finished; /* the marks of beginning and end are no part of it */
     output->tokens = MAKE(int32_t, output->length + 1);
     memcpy(output->tokens, row->tokens + 1, sentence->steps * sizeof(int32_t));
     if (!finished) output->tokens[sentence->steps] = last;
+    output->values = MAKE(float, sentence->steps + 1);
+    memcpy(output->values, row->values, sentence->steps * sizeof(float));
+    output->values[sentence->steps] = value;
     output->log_probability = log_probability;
     output->score = log_probability / worker->job->penalties[sentence->steps + 1];
     output->finished = finished;
@@ -327,6 +340,7 @@ static void put_aside(Worker *worker, Sentence *sentence, const Row *row, int32_
 static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
     Job *job = worker->job;
     double value[MAX_BEAM];
+    float last[MAX_BEAM];
     int32_t token[MAX_BEAM], from[MAX_BEAM];
     long held = 0;
     for (long row = 0; row < sentence->live; row++) {
@@ -338,10 +352,12 @@ static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
             long place = held < sentence->places ? held++ : held - 1;
             for (; place > 0 && value[place - 1] < candidate; place--) {
                 value[place] = value[place - 1];
+                last[place] = last[place - 1];
                 token[place] = token[place - 1];
                 from[place] = from[place - 1];
             }
             value[place] = candidate;
+            last[place] = each;
             token[place] = choices[row].token[n];
             from[place] = row;
         }
@@ -352,13 +368,15 @@ static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
         const Row *row = sentence->rows + from[n];
         const int ended = token[n] == job->end_mark;
         if (ended || length >= sentence->limit) {
-            put_aside(worker, sentence, row, token[n], value[n], ended);
+            put_aside(worker, sentence, row, token[n], last[n], value[n], ended);
             sentence->places -= ended;
             continue;
         }
         Row *made = sentence->other + live++;
         memcpy(made->tokens, row->tokens, length * sizeof(int32_t));
+        memcpy(made->values, row->values, sentence->steps * sizeof(float));
         memcpy(made->slots, row->slots, sentence->steps);
+        made->values[sentence->steps] = last[n];
         made->tokens[length] = token[n];
         made->slots[sentence->steps] = from[n];
         made->log_probability = value[n];

@@ -28,7 +28,7 @@ class _Job(ctypes.Structure):
         ("forbidden", LONG),
         *((name, POINTER) for name in ("never", "source", "source_first", "limits", "penalties")),
         *((name, ctypes.c_int64) for name in ("next", "done", "stop", "failed")),
-        *((name, POINTER) for name in ("tokens", "tokens_first", "found", "lengths")),
+        *((name, POINTER) for name in ("tokens", "token_values", "tokens_first", "found", "lengths")),
         *((name, POINTER) for name in ("log_probabilities", "scores", "finished")),
     )
 
@@ -55,6 +55,8 @@ class Found:
     score: float
     log_probability: float
     finished: bool
+    token_log_probabilities: list[float]
+    """Of each token, and of the end mark if there is one."""
 
 
 def search(
@@ -71,7 +73,7 @@ def search(
     source = np.fromiter((token for one in sources for token in one), dtype=np.int32)
     first = np.concatenate([[0], np.cumsum([len(one) for one in sources], dtype=np.int64)]).astype(np.int64)
     tokens_first = np.concatenate([[0], np.cumsum(task.limits * task.best)])
-    tokens = np.empty(int(tokens_first[-1]), dtype=np.int32)
+    tokens, values = np.empty(int(tokens_first[-1]), dtype=np.int32), np.empty(int(tokens_first[-1]), dtype=np.float32)
     never = np.array(task.forbidden, dtype=np.int64)
     found, lengths = np.zeros(count, dtype=np.int32), np.zeros((count, task.best), dtype=np.int32)
     log_probabilities, scores = np.zeros((count, task.best)), np.zeros((count, task.best))
@@ -83,23 +85,23 @@ def search(
         ctypes.addressof(structure), count, task.beam, task.best, max(rows, task.beam), task.batch_tokens,
         task.begin_mark, task.end_mark, len(never),
         *(array.ctypes.data for array in (never, source, first, task.limits, task.penalties)), 0, 0, 0, 0,
-        *(array.ctypes.data for array in (tokens, tokens_first, found, lengths, log_probabilities, scores, finished)),
+        *(array.ctypes.data for array in (tokens, values, tokens_first, found, lengths)),
+        *(array.ctypes.data for array in (log_probabilities, scores, finished)),
     )  # fmt: skip
     _run(job, threads, advanced)
-    return [
-        [
-            Found(
-                tokens[
-                    (at := int(tokens_first[number] + n * task.limits[number])) : at + int(lengths[number, n])
-                ].tolist(),
-                float(scores[number, n]),
-                float(log_probabilities[number, n]),
-                bool(finished[number, n]),
-            )
-            for n in range(found[number])
-        ]
-        for number in range(count)
-    ]
+
+    def output(number: int, n: int) -> Found:
+        begin, length = int(tokens_first[number] + n * task.limits[number]), int(lengths[number, n])
+        ended = bool(finished[number, n])
+        return Found(
+            tokens[begin : begin + length].tolist(),
+            float(scores[number, n]),
+            float(log_probabilities[number, n]),
+            ended,
+            values[begin : begin + length + ended].tolist(),
+        )
+
+    return [[output(number, n) for n in range(found[number])] for number in range(count)]
 
 
 def _run(job: _Job, threads: int, advanced: Callable[[int], None]) -> None:

@@ -75,7 +75,7 @@ class NativeSteps:
         sizes = len(self._model.parts.decoder) * packed.size(1) * (padded + lengths)
         memory = torch.empty(int(sizes.sum()))
         space, _kept = self._space(len(packed), 1)
-        structure = self._model.same_structure(1)
+        structure = self._model.structure(1)
         loaded().remember(
             ctypes.byref(structure), len(lengths), lengths.ctypes.data, packed.data_ptr(), space, memory.data_ptr()
         )

@@ -8,6 +8,7 @@ over when all K have ended. It is over sooner, with the same result, when no liv
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,10 +17,13 @@ from torch.nn import functional
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
+from regard.search.coverage import coverage_penalties
+from regard.search.doubts import Doubts
 from regard.search.engine import Engine, SearchState
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
+from regard.search.token_rules import TokenRule, allowed_log_probabilities, in_loop
 
 
 @dataclass
@@ -40,6 +44,8 @@ class _Front:
     """[B * W, t]: the hypotheses, beginning mark first."""
     log_probabilities: Tensor
     """[B, W], in float64; minus infinity where a row is empty."""
+    history: Tensor
+    """[B * W, t]: the log-probabilities of the beginnings of each hypothesis, its own last."""
     state: SearchState
 
     @property
@@ -55,6 +61,8 @@ class _Candidates:
     rows: Tensor
     """The row of the front that is continued."""
     tokens: Tensor
+    ranked: Tensor
+    """[B, K or K + 1]: the log-probabilities, and that of the best continuation left out, where it is asked for."""
 
 
 @torch.inference_mode()
@@ -65,11 +73,14 @@ def beam_search(
     config: SearchConfig,
     best: int = 1,
     longest: int | None = None,
+    rules: Sequence[TokenRule] = (),
+    doubts: Doubts | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
-    `best` only where the model has fewer outputs. No output gets more than `longest` tokens.
+    `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
+    a hypothesis may take; `doubts` is told of choices that were too close to call.
     """
     check_best(best, config)
     found = [NBest(best) for _ in range(len(source))]
@@ -77,9 +88,23 @@ def beam_search(
         front = _first_front(engine, source, source_mask, config, longest)
         while len(front.sentences):
             logits, front.state = engine.step(front.tokens[:, -1], front.state)
-            candidates = _rank(*best_tokens(logits, config.beam), front.log_probabilities, config.beam)
-            front = _advance(front, candidates, found, config)
+            each, tokens = _next_tokens(logits, front, rules, config.beam + (doubts is not None))
+            candidates = _rank(each, tokens, front.log_probabilities, config.beam, doubts is not None)
+            front = _advance(front, candidates, found, config, doubts)
+    if doubts is not None:
+        gaps = torch.tensor([hypotheses.gap() for hypotheses in found], dtype=torch.float64)
+        doubts.weigh(torch.arange(len(found)), gaps)
     return [hypotheses.best() for hypotheses in found]
+
+
+def _next_tokens(logits: Tensor, front: _Front, rules: Sequence[TokenRule], count: int) -> tuple[Tensor, Tensor]:
+    """The likeliest next tokens of each row, of those that the rules allow: log-probabilities and numbers [R, k]."""
+    if not rules:
+        return best_tokens(logits, count)
+    sentences = front.sentences.repeat_interleave(front.log_probabilities.size(1))
+    allowed = allowed_log_probabilities(logits, front.tokens, sentences, rules)
+    values, tokens = allowed.topk(min(count, allowed.size(1)), dim=1)
+    return values, tokens
 
 
 def _first_front(
@@ -96,30 +121,36 @@ def _first_front(
         to_beat=torch.full((size,), -math.inf, dtype=torch.float64, device=device),
         tokens=first_tokens(size, device),
         log_probabilities=torch.zeros(size, 1, dtype=torch.float64, device=device),
+        history=torch.zeros(size, 1, dtype=torch.float64, device=device),
         state=engine.start(engine.encode(source, source_mask)),
     )
 
 
-def _rank(each: Tensor, tokens: Tensor, log_probabilities: Tensor, beam: int) -> _Candidates:
+def _rank(each: Tensor, tokens: Tensor, log_probabilities: Tensor, beam: int, one_more: bool) -> _Candidates:
     """The best continuations, from the best next tokens of each row [B * W, k] and from what is there [B, W].
 
-    A sentence's best K are among the best K of each of its rows.
+    A sentence's best K are among the best K of each of its rows; its best left out is among their best K + 1.
     """
     sentences, width = log_probabilities.shape
     each = (log_probabilities.view(-1, 1) + each).view(sentences, -1)
-    values, order = each.topk(min(beam, each.size(1)), dim=1)
+    ranked, order = each.topk(min(beam + one_more, each.size(1)), dim=1)
+    ranked = functional.pad(ranked, (0, beam + one_more - order.size(1)), value=-math.inf)
+    order = order[:, :beam]
     first_row = torch.arange(sentences, device=order.device)[:, None] * width
     rows = first_row + order // tokens.size(1)
     chosen = tokens.view(sentences, -1).gather(1, order)
     missing = beam - order.size(1)  # a vocabulary smaller than the beam
     return _Candidates(
-        functional.pad(values, (0, missing), value=-math.inf),
+        ranked[:, :beam],
         torch.cat([rows, first_row.expand(-1, missing)], dim=1),
         functional.pad(chosen, (0, missing)),
+        ranked,
     )
 
 
-def _advance(front: _Front, candidates: _Candidates, found: list[NBest], config: SearchConfig) -> _Front:
+def _advance(
+    front: _Front, candidates: _Candidates, found: list[NBest], config: SearchConfig, doubts: Doubts | None
+) -> _Front:
     """Take the best candidates, put what has ended aside, and go on with the sentences that are not over."""
     length = front.length + 1
     rank = torch.arange(config.beam, device=front.places.device)
@@ -132,8 +163,12 @@ def _advance(front: _Front, candidates: _Candidates, found: list[NBest], config:
     places = front.places - ended.sum(dim=1)
     log_probabilities = candidates.log_probabilities.masked_fill(~live | cut_off, -math.inf)
 
-    # Log-probabilities only fall and the penalty only grows, so this is the most that a live one can still score.
+    # Log-probabilities only fall and the penalty only grows, so this is the most that a live one can still score; a
+    # coverage penalty only takes from it.
     reachable = log_probabilities.amax(dim=1) / front.last_penalties
+    if doubts is not None:
+        last_in, first_out = (candidates.ranked.gather(1, at[:, None])[:, 0] for at in (front.places - 1, front.places))
+        doubts.weigh(front.sentences, torch.minimum(last_in - first_out, (reachable - front.to_beat).abs()))
     staying = (reachable > front.to_beat).nonzero()[:, 0]
     rows = candidates.rows[staying].flatten()
     all_stay = len(staying) == len(front.sentences)
@@ -146,6 +181,7 @@ def _advance(front: _Front, candidates: _Candidates, found: list[NBest], config:
         to_beat=front.to_beat[staying],
         tokens=torch.cat([front.tokens[rows], candidates.tokens[staying].view(-1, 1)], dim=1),
         log_probabilities=log_probabilities[staying],
+        history=torch.cat([front.history[rows], candidates.log_probabilities[staying].view(-1, 1)], dim=1),
         state=state,
     )
 
@@ -157,11 +193,17 @@ def _gather(
     places = which.nonzero()[:, 0]
     if not len(places):
         return
-    tokens = torch.cat([front.tokens[candidates.rows[which], 1:], candidates.tokens[which][:, None]], dim=1).tolist()
-    log_probabilities = candidates.log_probabilities[which].tolist()
+    rows = candidates.rows[which]
+    log_probabilities = candidates.log_probabilities[which]
+    tokens = torch.cat([front.tokens[rows, 1:], candidates.tokens[which][:, None]], dim=1)
+    each = torch.cat([front.history[rows], log_probabilities[:, None]], dim=1).diff(dim=1)
+    outputs = tokens[:, :-1] if finished else tokens
+    looped = in_loop(outputs, config.max_repeats).tolist() if config.max_repeats else [False] * len(rows)
+    coverage = coverage_penalties(front.state, rows, config.coverage_penalty)
     sentences = [found[sentence] for sentence in front.sentences[places].tolist()]
     penalty = length_penalty(front.length + 1, config)
-    for hypotheses, output, log_probability in zip(sentences, tokens, log_probabilities, strict=True):
-        output = output[:-1] if finished else output
-        hypotheses.add(Hypothesis(output, log_probability / penalty, log_probability, finished))
+    columns = (outputs.tolist(), log_probabilities.tolist(), each.tolist(), coverage, looped)
+    for hypotheses, output, total, per_token, uncovered, loop in zip(sentences, *columns, strict=True):
+        score = total / penalty + uncovered
+        hypotheses.add(Hypothesis(output, score, total, finished and not loop, per_token, loop))
     front.to_beat[places] = front.to_beat.new_tensor([hypotheses.to_beat for hypotheses in sentences])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from torch import Tensor
 
 from regard.errors import InputError
 from regard.models.contract import Memory, SequenceToSequence
+from regard.models.ensemble import Ensemble, EnsembleMemory, average_logits, parts_of
 from regard.models.transformer import Transformer
 from regard.native.engine import Compute, PackedTransformer, suits_engine, takes_bytes
 from regard.native.library import library, why_not
@@ -37,8 +40,15 @@ class Engine(Protocol):
         """Take one token for each hypothesis, `tokens` [R]; give logits [R, V] of the next, and the new state."""
 
 
+def is_invariant(engine: Engine) -> bool:
+    """Whether what a sentence is batched with changes no bit of its logits."""
+    return bool(getattr(engine, "invariant", False))
+
+
 class NativeEngine:
     """Encoding and steps in C for a Transformer; a sentence's result does not depend on what it is batched with."""
+
+    invariant = True
 
     def __init__(self, model: PackedTransformer) -> None:
         self.packed = model
@@ -54,8 +64,45 @@ class NativeEngine:
         return self._steps.step(tokens, state)
 
 
+@dataclass
+class EnsembleState:
+    """Where the decoders of an ensemble stand."""
+
+    members: Sequence[SearchState]
+
+    def reorder(self, rows: Tensor) -> EnsembleState:
+        return EnsembleState([member.reorder(rows) for member in self.members])
+
+    def keep(self, sentences: Tensor, rows: Tensor) -> EnsembleState:
+        return EnsembleState([member.keep(sentences, rows) for member in self.members])
+
+
+class EnsembleEngine:
+    """Steps of an ensemble, those of each member by its own fastest engine."""
+
+    def __init__(self, model: Ensemble, compute: Compute) -> None:
+        self._model = model
+        self._engines = [engine_for(member, compute) for member in model.each()]
+        self.invariant = all(is_invariant(engine) for engine in self._engines)
+
+    def encode(self, source: Tensor, source_mask: Tensor) -> Memory:
+        parts = [engine.encode(source, source_mask) for engine in self._engines]
+        return EnsembleMemory(parts[0].states, source_mask, parts)
+
+    def start(self, memory: Memory) -> EnsembleState:
+        parts = parts_of(memory)
+        return EnsembleState([engine.start(part) for engine, part in zip(self._engines, parts, strict=True)])
+
+    def step(self, tokens: Tensor, state: EnsembleState) -> tuple[Tensor, EnsembleState]:
+        steps = [engine.step(tokens, own) for engine, own in zip(self._engines, state.members, strict=True)]
+        logits = average_logits([logits for logits, _ in steps], self._model.average)
+        return logits, EnsembleState([own for _, own in steps])
+
+
 def engine_for(model: SequenceToSequence, compute: Compute = "float32") -> Engine:
     """The fastest engine for a model on this machine; numbers of 8 bits need the one in C."""
+    if isinstance(model, Ensemble):
+        return EnsembleEngine(model, compute)
     parts = model.parts() if isinstance(model, Transformer) else None
     suits = parts is not None and suits_engine(parts)
     if compute == "int8" and not (suits and takes_bytes()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from regard.errors import ModelFolderError
 
@@ -18,7 +19,11 @@ class Hypothesis:
     log_probability: float
     """The sum over the tokens, the end mark included if there is one."""
     finished: bool
-    """Whether the model ended it; otherwise the length limit did."""
+    """Whether the model ended it; otherwise the length limit did, or the guard against loops."""
+    token_log_probabilities: list[float]
+    """Of each token, and of the end mark if there is one."""
+    looped: bool = False
+    """Whether the guard against loops ended it."""
 
 
 class NBest:
@@ -38,11 +43,21 @@ class NBest:
         return finished[self._size - 1] if len(finished) >= self._size else -math.inf
 
     def best(self) -> list[Hypothesis]:
-        """The best, in order; those that the length limit cut off come after all that ended by themselves."""
+        """The best, in order; those that were cut off come after all that ended by themselves."""
         if not self._hypotheses:
             raise ModelFolderError(
                 "the model's probabilities are not numbers (NaN), so nothing can be translated with it: "
                 "its training went wrong; train it again, with a lower learning rate or with clipping"
             )
-        ranked = sorted(self._hypotheses, key=lambda found: (not found.finished, -found.score))
-        return ranked[: self._size]
+        return self._ranked()[: self._size]
+
+    def gap(self) -> float:
+        """The least difference of scores on which the order of the best rests; infinite for one alone."""
+        ranked = self._ranked()[: self._size + 1]
+        return min(
+            (one.score - other.score for one, other in pairwise(ranked) if one.finished == other.finished),
+            default=math.inf,
+        )
+
+    def _ranked(self) -> list[Hypothesis]:
+        return sorted(self._hypotheses, key=lambda found: (not found.finished, -found.score))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -44,6 +45,6 @@ def native_search(
     for index, outputs in zip(order, found, strict=True):
         gathered = NBest(best)
         for output in outputs:
-            gathered.add(Hypothesis(output.tokens, output.score, output.log_probability, output.finished))
+            gathered.add(Hypothesis(**dataclasses.asdict(output)))
         results[index] = gathered.best()
     return results

@@ -16,16 +16,20 @@ from regard.native.library import takes
 
 
 def check_best(best: int, config: SearchConfig) -> None:
-    """Refuse to look for more outputs than a beam holds."""
-    if not 1 <= best <= config.beam:
-        raise InputError(f"a beam of {config.beam} cannot give the {best} best; ask for 1 to {config.beam}")
+    """Refuse to look for more outputs than a beam holds, or than samples are drawn."""
+    if 1 <= best <= config.width:
+        return
+    if config.sampling:
+        raise InputError(f"{config.samples} samples cannot give the {best} best; draw more with `samples`")
+    raise InputError(f"a beam of {config.beam} cannot give the {best} best; ask for 1 to {config.beam}")
 
 
 def length_limits(source_mask: Tensor, config: SearchConfig, longest: int | None = None) -> Tensor:
     """The most tokens [B] that each sentence's output may have, its end mark included.
 
     floor(max_length_factor * n) + max_length_extra, with n the sentence's own source tokens (its end mark included,
-    padding not), so that what it is batched with does not matter; never more than `longest`.
+    padding not), so that what it is batched with does not matter. `min_length` gets its room whatever the source;
+    never more than `max_length`, or than `longest`.
     """
     return limits_of_lengths(source_mask.sum(dim=1), config, longest)
 
@@ -33,7 +37,11 @@ def length_limits(source_mask: Tensor, config: SearchConfig, longest: int | None
 def limits_of_lengths(lengths: Tensor, config: SearchConfig, longest: int | None = None) -> Tensor:
     """The same from the lengths [B] of sources."""
     limits = (lengths.double() * config.max_length_factor).floor().long() + config.max_length_extra
-    return limits if longest is None else limits.clamp(max=longest)
+    if config.min_length:
+        limits = limits.clamp(min=config.min_length + 1)
+    for most in (config.max_length, longest):
+        limits = limits if most is None else limits.clamp(max=most)
+    return limits
 
 
 def best_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self, TypedDict, Unpack
+from typing import Self, Unpack
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError
-from regard.models.folder import LoadedModel, load_model
+from regard.models.ensemble import Average, load_ensemble
+from regard.models.folder import LoadedModel
 from regard.native.engine import Compute, PackedTransformer
 from regard.native.search import MAX_BEAM
 from regard.progress import Task
-from regard.recipe import parse_config
-from regard.search.batching import pad, token_batches
-from regard.search.beam import beam_search
+from regard.search.batching import token_batches
 from regard.search.engine import Engine, NativeEngine, engine_for
-from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis
+from regard.search.mbr import by_utility
 from regard.search.native import native_search
+from regard.search.options import SearchOptions, search_config
+from regard.search.prefixes import check_prefixes, check_room, encode_prefixes
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
+from regard.search.searching import Searching, is_plain
 from regard.search.texts import check_texts, chunks
 
 LONGEST_SOURCE = 2048
@@ -33,18 +36,6 @@ LONGEST_SOURCE = 2048
 
 LOGITS_AT_ONCE = 2**26
 """A batch has no more sentences than make so many logits a step: wide beams over large vocabularies need memory."""
-
-
-class SearchOptions(TypedDict, total=False):
-    """What may be asked for one call; the rest, or None, is as the model's configuration says (`[search]`)."""
-
-    beam: int | None
-    length_penalty: Literal["paper", "mean", "none"] | None
-    alpha: float | None
-    max_length_factor: float | None
-    max_length_extra: int | None
-    batch_tokens: int | None
-    compute: Literal["float32", "int8"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +50,16 @@ class Translation:
     pieces: list[str]
     """The tokens as they can be printed."""
     finished: bool
-    """Whether the model ended it; otherwise the length limit did."""
+    """Whether the model ended it; otherwise the length limit did, or the guard against loops."""
+    token_log_probabilities: list[float]
+    """Of each token, and of the end mark if there is one."""
+    looped: bool = False
+    """Whether it said the same over and over, so that the guard against loops ended it."""
+    utility: float | None = None
+    """With minimum Bayes risk, what translations are ranked by: the mean chrF with the others."""
 
 
-EMPTY = Translation("", 0.0, 0.0, [], [], True)
+EMPTY = Translation("", 0.0, 0.0, [], [], True, [])
 
 
 class Translator:
@@ -76,9 +73,9 @@ class Translator:
         self._longest_target = self.config.model.max_positions if learned else None
 
     @classmethod
-    def load(cls, folder: str | Path) -> Self:
-        """Read a model folder."""
-        loaded = load_model(folder)
+    def load(cls, folder: str | Path, *others: str | Path, average: Average = "probabilities") -> Self:
+        """Read a model folder; with others, an ensemble that averages what their models say."""
+        loaded = load_ensemble([folder, *others], average)
         loaded.model.requires_grad_(False)  # nobody trains it, so that it need be prepared only once
         return cls(loaded)
 
@@ -91,29 +88,33 @@ class Translator:
         self,
         texts: Sequence[str],
         *,
+        prefixes: Sequence[str] | None = None,
         progress: Task | None = None,
         first_line: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[str]:
         """The best translation of each text, in order; an empty or blank text has an empty one.
 
-        `progress` is advanced by each text; `first_line` is the number of the first text in warnings and errors.
+        Each begins with its prefix, if there are `prefixes`. `progress` is advanced by each text; `first_line` is the
+        number of the first text in warnings and errors.
         """
         search = self._search_config(options)
-        return [found[0].text for found in self._translate(texts, search, 1, progress, first_line)]
+        return [found[0].text for found in self._translate(texts, search, 1, progress, first_line, prefixes)]
 
     def translate_nbest(
         self,
         texts: Sequence[str],
         best: int | None = None,
         *,
+        prefixes: Sequence[str] | None = None,
         progress: Task | None = None,
         first_line: int = 1,
         **options: Unpack[SearchOptions],
     ) -> list[list[Translation]]:
-        """The `best` translations of each text (None: as many as the beam holds), best first."""
+        """The `best` translations of each text (None: as many as there are), best first."""
         search = self._search_config(options)
-        return self._translate(texts, search, search.beam if best is None else best, progress, first_line)
+        wanted = search.width if best is None else best
+        return self._translate(texts, search, wanted, progress, first_line, prefixes)
 
     def translate_stream(
         self, lines: Iterable[str], *, progress: Task | None = None, **options: Unpack[SearchOptions]
@@ -156,7 +157,13 @@ class Translator:
         return [score for score in scores if score is not None]
 
     def _translate(
-        self, texts: Sequence[str], search: SearchConfig, best: int, progress: Task | None, first_line: int
+        self,
+        texts: Sequence[str],
+        search: SearchConfig,
+        best: int,
+        progress: Task | None,
+        first_line: int,
+        prefixes: Sequence[str] | None = None,
     ) -> list[list[Translation]]:
         check_best(best, search)
         check_texts(texts, first_line)
@@ -166,16 +173,28 @@ class Translator:
         sources = [
             self._with_end_mark(source, first_line + index) for index, source in zip(filled, encoded, strict=True)
         ]
+        beginnings: list[list[int]] = []
+        if prefixes is not None:
+            check_prefixes(prefixes, texts, first_line)
+            beginnings = encode_prefixes(self.tokenizers.target, [prefixes[index] for index in filled])
+            lines = [first_line + index for index in filled]
+            check_room(beginnings, sources, lines, search, self._longest_target)
         if progress:
             progress.advance(len(texts) - len(filled))
         with self._evaluating():
-            found = self._find(sources, search, best, progress)
+            found = self._find(sources, search, best, beginnings, progress)
         for index, hypotheses in zip(filled, found, strict=True):
-            translations[index] = [self._translation(hypothesis) for hypothesis in hypotheses]
+            translations[index] = self._ranked(hypotheses, search)[:best]
+            _warn_of_loop(translations[index][0], first_line + index)
         return translations
 
     def _find(
-        self, sources: list[list[int]], search: SearchConfig, best: int, progress: Task | None
+        self,
+        sources: list[list[int]],
+        search: SearchConfig,
+        best: int,
+        beginnings: list[list[int]],
+        progress: Task | None,
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of each source, in order."""
 
@@ -183,37 +202,45 @@ class Translator:
             if progress and count:
                 progress.advance(count)
 
-        packed = self._packed(search)
+        wanted = search.width if search.mbr else best
+        packed = self._packed(search, beginnings)
         if packed is not None:
-            return native_search(packed, sources, search, best, self._longest_target, advance)
+            return native_search(packed, sources, search, wanted, self._longest_target, advance)
         found: list[list[Hypothesis]] = [[] for _ in sources]
-        most_rows = LOGITS_AT_ONCE // (search.beam * self.tokenizers.target.vocabulary_size)
+        most_rows = LOGITS_AT_ONCE // (search.width * self.tokenizers.target.vocabulary_size)
         for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
-            for index, hypotheses in zip(
-                batch, self._search([sources[index] for index in batch], search, best), strict=True
-            ):
-                found[index] = hypotheses
+            given = [beginnings[index] for index in batch] if beginnings else ()
+            hypotheses = self._search([sources[index] for index in batch], search, wanted, given)
+            for index, own in zip(batch, hypotheses, strict=True):
+                found[index] = own
             advance(len(batch))
         return found
 
-    def _packed(self, search: SearchConfig) -> PackedTransformer | None:
+    def _packed(self, search: SearchConfig, beginnings: Sequence[Sequence[int]] = ()) -> PackedTransformer | None:
         """The model for a search that is wholly in C; None where such a search is done here, step by step."""
         engine = self._engine(search.compute)
-        return engine.packed if isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM else None
+        wholly = isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM and is_plain(search, beginnings)
+        return engine.packed if isinstance(engine, NativeEngine) and wholly else None
 
-    def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
+    def _search(
+        self, sources: list[list[int]], search: SearchConfig, best: int, beginnings: Sequence[Sequence[int]] = ()
+    ) -> list[list[Hypothesis]]:
         """The best hypotheses of a batch."""
-        engine = self._engine(search.compute)
-        source, source_mask = pad(sources, self.model.device)
-        if search.beam == best == 1:
-            return greedy_search(engine, source, source_mask, search, self._longest_target)
-        return beam_search(engine, source, source_mask, search, best, self._longest_target)
+        searching = Searching(self.model, self._engine(search.compute), search, best, self._longest_target)
+        return searching.search(sources, beginnings)
 
     def _engine(self, compute: Compute) -> Engine:
         """What runs the model with such numbers; made once."""
         if compute not in self._engines:
             self._engines[compute] = engine_for(self.model, compute)
         return self._engines[compute]
+
+    def _ranked(self, hypotheses: Sequence[Hypothesis], search: SearchConfig) -> list[Translation]:
+        translations = [self._translation(hypothesis) for hypothesis in hypotheses]
+        if not search.mbr:
+            return translations
+        order = by_utility([translation.text for translation in translations], hypotheses, search.sampling)
+        return [dataclasses.replace(translations[index], utility=utility) for index, utility in order]
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         target = self.tokenizers.target
@@ -226,13 +253,13 @@ class Translator:
             tokens=hypothesis.tokens,
             pieces=target.pieces(hypothesis.tokens),
             finished=hypothesis.finished,
+            token_log_probabilities=hypothesis.token_log_probabilities,
+            looped=hypothesis.looped,
         )
 
     def _search_config(self, options: SearchOptions) -> SearchConfig:
-        """The model's own search settings with those of this call over them, checked as a recipe's are."""
-        given = {name: value for name, value in options.items() if value is not None}
-        settings = {**self.config.search.model_dump(), **given}
-        return parse_config({"search": settings}, where="the search options").search
+        """The model's own search settings with those of this call over them."""
+        return search_config(self.config.search, options)
 
     def _with_end_mark(self, source: list[int], line: int) -> list[int]:
         """The source as the model takes it; what it cannot read of a line is left out, with a warning."""
@@ -265,3 +292,12 @@ class Translator:
         finally:
             if was_training:
                 self.model.train()
+
+
+def _warn_of_loop(translation: Translation, line: int) -> None:
+    if translation.looped:
+        warnings.warn(
+            f"line {line}: the translation says the same over and over, so it was stopped "
+            f"({' '.join(translation.pieces[-8:])}); the model knows too little of such text",
+            stacklevel=2,
+        )

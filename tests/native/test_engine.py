@@ -100,6 +100,15 @@ def test_weights_that_nobody_trains_are_packed_once():
     assert packed.structure(10) is not packed.structure(5000), "more positions than there were"
 
 
+def test_weights_that_are_trained_are_packed_each_time_and_no_larger():
+    packed = PackedTransformer(build().parts())
+    first = packed.structure(10)
+    assert packed.structure(10) is not first
+    for _ in range(50):
+        packed.structure(10)
+    assert packed._positions == 256
+
+
 @pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS)
 @torch.inference_mode()
 def test_the_encoder_equals_that_of_the_model(changes):

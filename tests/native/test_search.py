@@ -49,6 +49,8 @@ def same(found, expected):
     for ours, theirs in zip(found, expected, strict=True):
         assert [one.tokens for one in ours] == [one.tokens for one in theirs]
         assert [one.finished for one in ours] == [one.finished for one in theirs]
+        for one, other in zip(ours, theirs, strict=True):
+            assert one.token_log_probabilities == pytest.approx(other.token_log_probabilities, abs=1e-4, rel=1e-5)
         assert [one.score for one in ours] == pytest.approx([one.score for one in theirs], abs=1e-4, rel=1e-5)
         assert [one.log_probability for one in ours] == pytest.approx(
             [one.log_probability for one in theirs], abs=1e-4, rel=1e-5
