@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from regard import console, figures, progress
-from regard.options import Alpha, BatchTokens, Beam, Json, LengthPenalty, Model, Output, Overrides
+from regard.options import Alpha, BatchTokens, Beam, Engine, Json, LengthPenalty, Model, Output, Overrides
 from regard.planning import STEPS
 
 app = typer.Typer(
@@ -245,6 +245,7 @@ def translate(
     length_penalty: LengthPenalty = None,
     alpha: Alpha = None,
     batch_tokens: BatchTokens = None,
+    engine: Engine = "regard",
 ) -> None:
     """Translate line for line, in order."""
     from regard.commands.translating import Languages, TranslationFiles, translate_lines
@@ -254,6 +255,7 @@ def translate(
         TranslationFiles(source, output),
         Languages(from_language, to_language),
         nbest,
+        engine,
         beam=beam,
         length_penalty=length_penalty,
         alpha=alpha,
@@ -321,3 +323,62 @@ def score(
     from regard.commands.scoring import score_files
 
     figures.publish(score_files(model, source, target, by_token), json)
+
+
+@app.command()
+def export(
+    model: Model,
+    to: Annotated[
+        Literal["ctranslate2", "huggingface", "onnx"],
+        typer.Option(metavar="FORMAT", help="ctranslate2, huggingface or onnx."),
+    ],
+    output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write it.")],
+    quantization: Annotated[
+        Literal["float32", "int8"], typer.Option(metavar="NAME", help="float32, or (for ctranslate2) int8.")
+    ] = "float32",
+    sentences: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare on these.  [default: validation data, or built-in sentences]"),
+    ] = None,
+    references: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Right translations of the sentences, aligned by line.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")] = False,
+    json: Json = None,
+) -> None:
+    """Write a model in the form of another engine.
+
+    Compares what it says there with what it says here, and keeps it only if that is the same.
+    """
+    figures.check_destination(json)
+    from regard.portability.export import export_model
+
+    exported = export_model(
+        model, to, output, quantization=quantization, sentences=sentences, references=references, force=force
+    )
+    figures.publish(exported, json)
+
+
+@app.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Hugging Face model.", show_default=False)],
+    output: Annotated[Path, typer.Option(metavar="MODEL", help="The model folder to write.")],
+    source_language: Annotated[str, typer.Option(metavar="CODE", help="What the model translates from.")] = "en",
+    target_language: Annotated[str, typer.Option(metavar="CODE", help="What the model translates to.")] = "de",
+    sentences: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Compare on these.  [default: built-in sentences]")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a folder that is not empty.")] = False,
+    json: Json = None,
+) -> None:
+    """Read a Hugging Face model (Marian, M2M100, Pegasus) into a model folder.
+
+    Compares the two where transformers is installed. Nothing of the folder is ever run or unpickled.
+    """
+    figures.check_destination(json)
+    from regard.portability.importing import import_model
+
+    imported = import_model(
+        folder, output, languages=(source_language, target_language), sentences=sentences, force=force
+    )
+    figures.publish(imported, json)

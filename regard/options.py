@@ -26,3 +26,6 @@ Alpha = Annotated[
     float | None, typer.Option(metavar="X", help="Strength of the length penalty.  [default: the model's]")
 ]
 BatchTokens = Annotated[int | None, typer.Option(metavar="N", help="Source tokens in a batch.  [default: the model's]")]
+Engine = Annotated[
+    Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
+]

@@ -45,16 +45,26 @@ class Languages:
                 raise InputError(f"{folder}: translates {source} to {target}, not {side} {wanted}; name another model")
 
 
+def open_translator(folder: Path, engine: str = "regard") -> Translator:
+    """A model in regard's own engine, or in CTranslate2."""
+    if engine == "ctranslate2":
+        from regard.search.ctranslate2_engine import CTranslate2Translator
+
+        return CTranslate2Translator.load(folder)
+    return Translator.load(folder)
+
+
 def translate_lines(
     folder: Path,
     files: TranslationFiles,
     languages: Languages,
     best: int | None = None,
+    engine: str = "regard",
     **search: Unpack[SearchOptions],
 ) -> None:
     """Translate line for line; with `best`, so many translations of each line, with its number and their scores."""
     files.check()
-    translator = Translator.load(folder)
+    translator = open_translator(folder, engine)
     languages.check(folder, translator)
     translator.translate([], **search)  # a wrong option is said before a line is read
     first_line = 1

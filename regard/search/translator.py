@@ -68,8 +68,8 @@ class Translator:
         self.model, self.config, self.tokenizers = loaded.model, loaded.config, loaded.tokenizers
         self._engine = engine_for(self.model)
         learned = self.config.model.positions == "learned"
-        self._longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
-        self._longest_target = self.config.model.max_positions if learned else None
+        self.longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
+        self.longest_target = self.config.model.max_positions if learned else None
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -175,8 +175,8 @@ class Translator:
     def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
         source, source_mask = pad(sources, self.model.device)
         if search.beam == best == 1:
-            return greedy_search(self._engine, source, source_mask, search, self._longest_target)
-        return beam_search(self._engine, source, source_mask, search, best, self._longest_target)
+            return greedy_search(self._engine, source, source_mask, search, self.longest_target)
+        return beam_search(self._engine, source, source_mask, search, best, self.longest_target)
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         target = self.tokenizers.target
@@ -199,7 +199,7 @@ class Translator:
 
     def _with_end_mark(self, source: list[int], line: int) -> list[int]:
         """The source as the model takes it; what it cannot read of a line is left out, with a warning."""
-        room = self._longest_source - 1
+        room = self.longest_source - 1
         if len(source) > room:
             warnings.warn(
                 f"line {line}: {len(source)} tokens are more than the {room} that the model can read, so the end of "
@@ -209,7 +209,7 @@ class Translator:
         return [*source[:room], EOS_ID]
 
     def _refuse_over_long(self, rows: Sequence[Sequence[int]], side: str, first_line: int) -> None:
-        room = self._longest_source - 1
+        room = self.longest_source - 1
         for number, row in enumerate(rows, start=first_line):
             if len(row) > room:
                 raise InputError(

@@ -1,0 +1,95 @@
+"""Translation through CTranslate2, behind the interface of `Translator`: same options, same texts, same n-best lists.
+
+CTranslate2 searches, and we rank what it found: it gives the K best finished outputs with their log-probabilities, to
+which our length penalties and length limits apply as they do to our own search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+
+from regard.config import SearchConfig
+from regard.data.vocabulary import EOS_ID
+from regard.models.folder import LoadedModel, load_model
+from regard.portability.cache import cached_export
+from regard.portability.ctranslate2_format import vocabulary
+from regard.portability.optional import need
+from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.length_penalty import length_penalty
+from regard.search.rules import forbidden_tokens, length_limits
+from regard.search.translator import Translator
+
+
+class CTranslate2Translator(Translator):
+    """A model in CTranslate2: `translate`, `translate_nbest` and `translate_stream` as of `Translator`.
+
+    `score` is regard's own. The search differs from ours in one thing: an output that ends frees its place in the beam.
+    """
+
+    def __init__(self, loaded: LoadedModel, folder: str | Path, threads: int = 0) -> None:
+        super().__init__(loaded)
+        library = need("ctranslate2")
+        self._names = vocabulary(self.tokenizers.source), vocabulary(self.tokenizers.target)
+        self._ids = {name: number for number, name in enumerate(self._names[1])}
+        self._never = [[self._names[1][token]] for token in forbidden_tokens(len(self._ids))]
+        self._library = library.Translator(str(folder), device="cpu", intra_threads=threads or torch.get_num_threads())
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a model folder; the first time, its export is made and kept (`regard.portability.cache`)."""
+        loaded = load_model(folder)
+        return cls(loaded, cached_export(folder, loaded))
+
+    def _search(self, sources: list[list[int]], search: SearchConfig, best: int) -> list[list[Hypothesis]]:
+        """The `best` hypotheses for each source, which ends with its end mark; in one call, if none grows too long."""
+        mask = torch.nn.utils.rnn.pad_sequence([torch.ones(len(row)) for row in sources], batch_first=True)
+        limits: list[int] = length_limits(mask, search, self.longest_target).tolist()
+        found = self._ask(sources, max(limits), search)
+        # The library takes one limit for all. What passed its own is asked for again, among its equals.
+        for limit in sorted(set(limits) - {max(limits)}):
+            rows = [row for row, own in enumerate(limits) if own == limit and _longest(found[row]) > limit]
+            again = self._ask([sources[row] for row in rows], limit, search) if rows else []
+            for row, hypotheses in zip(rows, again, strict=True):
+                found[row] = hypotheses
+        return [_ranked(hypotheses, search, best) for hypotheses in found]
+
+    def _ask(
+        self, sources: list[list[int]], limit: int, search: SearchConfig
+    ) -> list[list[tuple[list[int], float]]]:
+        """Outputs with their log-probabilities; an output that ended by itself has its end mark."""
+        tokens = [[self._names[0][token] for token in source[:-1]] for source in sources]
+        results = self._library.translate_batch(
+            tokens,
+            beam_size=search.beam,
+            num_hypotheses=search.beam,
+            length_penalty=0.0,
+            return_scores=True,
+            return_end_token=True,
+            max_decoding_length=limit,
+            max_input_length=0,
+            suppress_sequences=self._never,
+        )
+        return [self._outputs(result) for result in results]
+
+    def _outputs(self, result: Any) -> list[tuple[list[int], float]]:
+        return [
+            ([self._ids[name] for name in names], float(score))
+            for names, score in zip(result.hypotheses, result.scores, strict=True)
+        ]
+
+
+def _longest(hypotheses: Sequence[tuple[list[int], float]]) -> int:
+    return max((len(tokens) for tokens, _ in hypotheses), default=0)
+
+
+def _ranked(outputs: Sequence[tuple[list[int], float]], search: SearchConfig, best: int) -> list[Hypothesis]:
+    found = NBest(best)
+    for tokens, log_probability in outputs:
+        finished = bool(tokens) and tokens[-1] == EOS_ID
+        score = log_probability / length_penalty(len(tokens), search)
+        found.add(Hypothesis(tokens[:-1] if finished else tokens, score, log_probability, finished))
+    return found.best()
