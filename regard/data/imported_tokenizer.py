@@ -36,6 +36,9 @@ class ImportedTokenizer(Tokenizer):
         self._library.no_padding()
         self._library.no_truncation()
         self._ours = self.owners(self.order)
+        highest = max(self._library.get_vocab(with_added_tokens=True).values(), default=0)
+        if highest >= len(self._ours):
+            raise ValueError(f"it has token {highest}, and its model only {len(self._ours)} tokens")
         self.scheme = Scheme("imported")
         self.learned = Learned(self._names(), [], [])
         self.pipeline = self._library
@@ -77,7 +80,8 @@ class ImportedTokenizer(Tokenizer):
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         encodings = self._library.encode_batch(list(texts), add_special_tokens=False)
-        return [[self._ours[token] for token in encoding.ids] for encoding in encodings]
+        # A vocabulary may hold its marks as pieces, and find them in text that spells them.
+        return [[max(self._ours[token], UNK_ID) for token in encoding.ids] for encoding in encodings]
 
     def decode(self, ids: Iterable[int]) -> str:
         ids = list(ids)

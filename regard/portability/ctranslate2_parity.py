@@ -20,7 +20,7 @@ def compare_ctranslate2(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outp
     found = [nbest[0] for nbest in translator.translate_nbest(ours.texts, 1, beam=1)]
     library: Any = need("ctranslate2").Translator(str(folder), device="cpu")
     source, target = vocabulary(loaded.tokenizers.source), vocabulary(loaded.tokenizers.target)
-    scores = library.score_batch(_named(ours.source_rows, source), _named(ours.tokens, target), max_input_length=0)
+    scores = library.score_batch(_named(ours.source_rows, source), _named(ours.scored, target), max_input_length=0)
     differences = [
         abs(one - other)
         for row, result in zip(our_log_probabilities(loaded, ours), scores, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from regard.atomic import explained, new_folder, remove_folder
 from regard.errors import InputError
@@ -18,6 +18,7 @@ from regard.progress import task
 
 Format = Literal["ctranslate2", "huggingface", "onnx"]
 Quantization = Literal["float32", "int8"]
+Report = TypeVar("Report")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Kind:
     write: Callable[[LoadedModel, Path, str, Path], tuple[str, ...]]
     compare: Callable[[LoadedModel, Path, Greedy], Outputs]
     quantizations: tuple[str, ...] = ("float32",)
+    longest: int | None = None
+    """Tokens that it can read and write, where that is less than we can."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +76,11 @@ def export_model(
     def fill(aside: Path) -> Parity:
         with task(f"writing {kind.title}"):
             notes = kind.write(loaded, aside, quantization, folder)
-        ours = greedy(loaded, chosen.sources)
+        ours = greedy(loaded, chosen.sources, kind.longest)
         with task(f"translating with {kind.title}"):
             outputs = kind.compare(loaded, aside, ours)
         bound = parity.INT8 if quantization == "int8" else parity.FLOAT32
-        report = parity.measure(name, outputs, loaded.config, chosen.origin, chosen.references, bound, notes)
+        report = parity.measure(name, outputs, loaded.config, chosen.only(ours.numbers), bound, notes)
         parity.require(report)
         return report
 
@@ -95,7 +98,7 @@ def check_output(output: Path, original: Path, force: bool) -> None:
         raise InputError(f"{output}: is not empty; name another folder, or replace it with --force")
 
 
-def write_aside(output: Path, force: bool, fill: Callable[[Path], Parity]) -> Parity:
+def write_aside(output: Path, force: bool, fill: Callable[[Path], Report]) -> Report:
     """Fill a folder aside; it becomes `output` when that ends well, and only then does what was there go."""
     if not (force and output.is_dir() and any(output.iterdir())):
         with new_folder(output) as aside:
@@ -122,10 +125,10 @@ def _kind(to: Format) -> Kind:
 
         return Kind("CTranslate2", write_ctranslate2, compare_ctranslate2, QUANTIZATIONS)
     if to == "huggingface":
-        from regard.portability.huggingface_format import write_huggingface
+        from regard.portability.huggingface_format import LONGEST, write_huggingface
         from regard.portability.huggingface_parity import compare_huggingface
 
-        return Kind("Hugging Face", write_huggingface, compare_huggingface)
+        return Kind("Hugging Face", write_huggingface, compare_huggingface, longest=LONGEST)
     from regard.portability.onnx_format import write_onnx
     from regard.portability.onnx_parity import compare_onnx
 

@@ -149,6 +149,7 @@ def _configuration(loaded: LoadedModel, family: str, weights: dict[str, Tensor])
         "output_bias": config.output_bias,
         "source_language": data.source_language,
         "target_language": data.target_language,
+        "search": loaded.config.search.model_dump(),
         "sizes": [loaded.tokenizers.source.vocabulary_size, loaded.tokenizers.target.vocabulary_size],
     }
     return document

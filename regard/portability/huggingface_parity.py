@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from regard.data.imported_tokenizer import ImportedTokenizer
 from regard.data.vocabulary import PAD_ID
@@ -18,48 +19,58 @@ from regard.models.folder import LoadedModel
 from regard.portability.huggingface_tokenizer import Marks, marks_of
 from regard.portability.optional import need
 from regard.portability.parity import Outputs
-from regard.portability.reference import Greedy, largest_difference
+from regard.portability.reference import ROWS, Greedy, largest_difference
 
 EXTRA = "transformers>=4.50"
 
 
-def compare_huggingface(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outputs:
-    """Greedy translations and logits of both."""
+def compare_huggingface(loaded: LoadedModel, folder: Path, ours: Greedy, fast: bool = False) -> Outputs:
+    """Greedy translations and logits of both; with `fast`, of their tokenizers only the `tokenizer.json` is read."""
     transformers = need("transformers", EXTRA)
     with _quiet(transformers):
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
         ).eval()
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        target = tokenizer
+        tokenizer = target = _tokenizer(transformers, folder, fast)
         if not loaded.tokenizers.shared:
-            target = transformers.AutoTokenizer.from_pretrained(folder / "target", local_files_only=True)
+            target = _tokenizer(transformers, folder / "target", fast)
         sources, marks = marks_of(loaded.tokenizers.source), marks_of(loaded.tokenizers.target)
-        rows = [_generate(model, tokenizer, text, limit, marks) for text, limit in zip(ours.texts, ours.limits, strict=True)]
+        rows = [row for start in range(0, len(ours.texts), ROWS) for row in _generate(model, tokenizer, ours, start, marks)]
         difference = largest_difference(loaded, ours, lambda *batch: _logits(model, sources, marks, *batch))
         texts = [target.decode(row, skip_special_tokens=True) for row in rows]
     translate = _to_ours(loaded)
     return Outputs(ours.tokens, [translate(row) for row in rows], ours.translations, texts, difference)
 
 
-def _generate(model: Any, tokenizer: Any, text: str, limit: int, marks: Marks) -> list[int]:
-    """Their numbers of the tokens of a greedy translation, without marks."""
-    given = tokenizer(text, return_tensors="pt")
-    ids = given["input_ids"]
-    if int(ids[0, -1]) != marks.end:
-        ids = torch.cat([ids, torch.tensor([[marks.end]])], dim=1)
-    never = sorted({marks.padding, marks.start, marks.unknown} - {marks.end, -1})
+def _tokenizer(transformers: Any, folder: Path, fast: bool) -> Any:
+    if fast:
+        file = str(folder / "tokenizer.json")
+        return transformers.PreTrainedTokenizerFast(tokenizer_file=file, clean_up_tokenization_spaces=False)
+    return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+
+
+def _generate(model: Any, tokenizer: Any, ours: Greedy, start: int, marks: Marks) -> list[list[int]]:
+    """Their numbers of the tokens of greedy translations, without marks, of a batch of texts."""
+    part = slice(start, start + ROWS)
+    given = [torch.tensor(_with_end(tokenizer(text)["input_ids"], marks.end)) for text in ours.texts[part]]
+    ids = pad_sequence(given, batch_first=True, padding_value=marks.padding)
+    mask = pad_sequence([torch.ones_like(row) for row in given], batch_first=True)
     made = model.generate(
         input_ids=ids,
-        attention_mask=torch.ones_like(ids),
+        attention_mask=mask,
         num_beams=1,
         do_sample=False,
-        max_new_tokens=limit,
+        max_new_tokens=max(ours.limits[part]),
         max_length=None,
-        suppress_tokens=never,
+        suppress_tokens=sorted({marks.padding, marks.start, marks.unknown} - {marks.end, -1}),
         forced_eos_token_id=None,
-    )[0, 1:].tolist()
-    return made[: made.index(marks.end)] if marks.end in made else made
+    )[:, 1:].tolist()
+    rows = [row[:limit] for row, limit in zip(made, ours.limits[part], strict=True)]
+    return [row[: row.index(marks.end)] if marks.end in row else row for row in rows]
+
+
+def _with_end(row: list[int], end: int) -> list[int]:
+    return row if row and row[-1] == end else [*row, end]
 
 
 def _logits(model: Any, sources: Marks, marks: Marks, source: Tensor, mask: Tensor, target: Tensor) -> Tensor:

@@ -65,6 +65,11 @@ class Sentences:
     references: list[str] | None
     origin: str
 
+    def only(self, numbers: Sequence[int]) -> Sentences:
+        """Some of them, by number."""
+        references = None if self.references is None else [self.references[number] for number in numbers]
+        return Sentences([self.sources[number] for number in numbers], references, self.origin)
+
 
 def choose_sentences(
     config: Config, tokenizer: Tokenizer, given: Path | None = None, references: Path | None = None
@@ -112,8 +117,3 @@ def _validation(config: Config) -> Sentences | None:
             sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
             return Sentences(sources, targets, f"the first of {corpus.pairs or corpus.source}")
     return None
-
-
-def token_rows(tokenizer: Tokenizer, sources: Sequence[str], longest: int) -> list[list[int]]:
-    """The ids of each text, cut to what a model can read."""
-    return [row[:longest] for row in tokenizer.encode_batch(list(sources))]

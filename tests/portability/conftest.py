@@ -5,22 +5,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_world import ENGLISH, GERMAN
 
 from regard.config import TokenizerConfig
 from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.models import build_model
 from regard.models.folder import save_model
 from regard.recipe import parse_config
-
-ENGLISH = [
-    f"{who} {verb} {number} {what} in the garden."
-    for who in ("the cat", "a dog", "my friend")
-    for verb in ("sees", "takes", "likes", "finds")
-    for number in (2, 3, 5, 17)
-    for what in ("apples", "birds")
-]
-GERMAN = [line.replace("the ", "die ").replace("garden", "Garten").replace("apples", "Äpfel") for line in ENGLISH]
-
 
 @pytest.fixture(scope="session")
 def tokenizers() -> dict[bool, Tokenizers]:
@@ -64,5 +55,5 @@ def make_model(tmp_path: Path, tokenizers: dict[bool, Tokenizers]) -> MakeModel:
 @pytest.fixture
 def sentences(tmp_path: Path) -> Path:
     path = tmp_path / "sentences.en"
-    path.write_text("\n".join(ENGLISH[::4]) + "\n", encoding="utf-8")
+    path.write_text("\n".join(ENGLISH[::13]) + "\n", encoding="utf-8")
     return path
