@@ -23,6 +23,9 @@ from regard.search.length_penalty import length_penalty
 from regard.search.rules import forbidden_tokens, length_limits
 from regard.search.translator import Translator
 
+Output = tuple[list[int], float]
+"""Tokens, with the end mark if the model ended it, and their log-probability."""
+
 
 class CTranslate2Translator(Translator):
     """A model in CTranslate2: `translate`, `translate_nbest` and `translate_stream` as of `Translator`.
@@ -35,7 +38,7 @@ class CTranslate2Translator(Translator):
         library = need("ctranslate2")
         self._names = vocabulary(self.tokenizers.source), vocabulary(self.tokenizers.target)
         self._ids = {name: number for number, name in enumerate(self._names[1])}
-        self._never = [[self._names[1][token]] for token in forbidden_tokens(len(self._ids))]
+        self._never = set(forbidden_tokens(len(self._ids)))
         self._library = library.Translator(str(folder), device="cpu", intra_threads=threads or torch.get_num_threads())
 
     @classmethod
@@ -50,17 +53,33 @@ class CTranslate2Translator(Translator):
         limits: list[int] = length_limits(mask, search, self.longest_target).tolist()
         found = self._ask(sources, max(limits), search)
         # The library takes one limit for all. What passed its own is asked for again, among its equals.
-        for limit in sorted(set(limits) - {max(limits)}):
-            rows = [row for row, own in enumerate(limits) if own == limit and _longest(found[row]) > limit]
-            again = self._ask([sources[row] for row in rows], limit, search) if rows else []
-            for row, hypotheses in zip(rows, again, strict=True):
-                found[row] = hypotheses
-        return [_ranked(hypotheses, search, best) for hypotheses in found]
+        too_long = [_longest(outputs) > limit for outputs, limit in zip(found, limits, strict=True)]
+        self._ask_again(found, too_long, sources, limits, search, suppress=False)
+        # To suppress tokens is to change all other probabilities, so it is done only where one of them was said.
+        forbidden = [any(self._never & set(tokens) for tokens, _ in outputs) for outputs in found]
+        self._ask_again(found, forbidden, sources, limits, search, suppress=True)
+        return [_ranked(outputs, search, best) for outputs in found]
+
+    def _ask_again(
+        self,
+        found: list[list[Output]],
+        which: Sequence[bool],
+        sources: list[list[int]],
+        limits: Sequence[int],
+        search: SearchConfig,
+        suppress: bool,
+    ) -> None:
+        """Replace what was found for some sources, those of one limit together."""
+        rows = [row for row, wanted in enumerate(which) if wanted]
+        for limit in sorted({limits[row] for row in rows}):
+            equals = [row for row in rows if limits[row] == limit]
+            outputs = self._ask([sources[row] for row in equals], limit, search, suppress)
+            for row, output in zip(equals, outputs, strict=True):
+                found[row] = output
 
     def _ask(
-        self, sources: list[list[int]], limit: int, search: SearchConfig
-    ) -> list[list[tuple[list[int], float]]]:
-        """Outputs with their log-probabilities; an output that ended by itself has its end mark."""
+        self, sources: list[list[int]], limit: int, search: SearchConfig, suppress: bool = False
+    ) -> list[list[Output]]:
         tokens = [[self._names[0][token] for token in source[:-1]] for source in sources]
         results = self._library.translate_batch(
             tokens,
@@ -71,22 +90,22 @@ class CTranslate2Translator(Translator):
             return_end_token=True,
             max_decoding_length=limit,
             max_input_length=0,
-            suppress_sequences=self._never,
+            suppress_sequences=[[self._names[1][token]] for token in self._never] if suppress else None,
         )
         return [self._outputs(result) for result in results]
 
-    def _outputs(self, result: Any) -> list[tuple[list[int], float]]:
+    def _outputs(self, result: Any) -> list[Output]:
         return [
             ([self._ids[name] for name in names], float(score))
             for names, score in zip(result.hypotheses, result.scores, strict=True)
         ]
 
 
-def _longest(hypotheses: Sequence[tuple[list[int], float]]) -> int:
-    return max((len(tokens) for tokens, _ in hypotheses), default=0)
+def _longest(outputs: Sequence[Output]) -> int:
+    return max((len(tokens) for tokens, _ in outputs), default=0)
 
 
-def _ranked(outputs: Sequence[tuple[list[int], float]], search: SearchConfig, best: int) -> list[Hypothesis]:
+def _ranked(outputs: Sequence[Output], search: SearchConfig, best: int) -> list[Hypothesis]:
     found = NBest(best)
     for tokens, log_probability in outputs:
         finished = bool(tokens) and tokens[-1] == EOS_ID

@@ -27,9 +27,14 @@ MakeModel = Callable[..., Path]
 
 @pytest.fixture
 def make_model(tmp_path: Path, tokenizers: dict[bool, Tokenizers]) -> MakeModel:
-    """Write a model folder: every parameter random, biases and norms too, sharp enough that outputs vary."""
+    """Write a model folder: every parameter random, biases and norms too.
 
-    def make(name: str = "model", shared: bool = True, seed: int = 7, **settings: object) -> Path:
+    Tokens that are named in `never` are unlikely, as training teaches of marks.
+    """
+
+    def make(
+        name: str = "model", shared: bool = True, seed: int = 7, never: tuple[int, ...] = (), **settings: object
+    ) -> Path:
         sizes = {"width": 16, "feed_forward": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
         config = parse_config(
             {
@@ -45,6 +50,8 @@ def make_model(tmp_path: Path, tokenizers: dict[bool, Tokenizers]) -> MakeModel:
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter.add_(torch.randn(parameter.shape, generator=generator) * 0.3)
+            if never:
+                model.output.bias[list(never)] = -20.0
         folder = tmp_path / name
         save_model(folder, model, config, chosen, card="# A model\n")
         return folder
