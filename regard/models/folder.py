@@ -52,7 +52,9 @@ def model_weights(model: SequenceToSequence) -> dict[str, Tensor]:
 
 def load_weights(model: SequenceToSequence, weights: dict[str, Tensor], where: Path) -> None:
     """Put weights into a model; they must be just the ones it has, of the same shapes."""
-    check_fit(model, {name: (tuple(tensor.shape), tensor.is_floating_point()) for name, tensor in weights.items()}, where)
+    check_fit(
+        model, {name: (tuple(tensor.shape), tensor.is_floating_point()) for name, tensor in weights.items()}, where
+    )
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])

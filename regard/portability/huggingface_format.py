@@ -71,7 +71,9 @@ def _family(loaded: LoadedModel, model: Transformer, where: Path) -> str:
 def _has_m2m100_positions(loaded: LoadedModel, model: Transformer) -> bool:
     padding = marks_of(loaded.tokenizers.source).padding
     tables = [side.positions for side in (model.source_embedding, model.target_embedding)]
-    return all(isinstance(table, LearnedPositions) and padding_of(table.vectors.detach()) == padding for table in tables)
+    return all(
+        isinstance(table, LearnedPositions) and padding_of(table.vectors.detach()) == padding for table in tables
+    )
 
 
 def _weights(loaded: LoadedModel, model: Transformer, family: str, where: Path) -> dict[str, Tensor]:
@@ -187,5 +189,3 @@ def _notes(loaded: LoadedModel, family: str) -> tuple[str, ...]:
 
 def _write_json(path: Path, document: dict[str, Any]) -> None:
     write_file(path, (json.dumps(document, ensure_ascii=False, indent=2) + "\n").encode())
-
-

@@ -35,7 +35,9 @@ def compare_huggingface(loaded: LoadedModel, folder: Path, ours: Greedy, fast: b
         if not loaded.tokenizers.shared:
             target = _tokenizer(transformers, folder / "target", fast)
         sources, marks = marks_of(loaded.tokenizers.source), marks_of(loaded.tokenizers.target)
-        rows = [row for start in range(0, len(ours.texts), ROWS) for row in _generate(model, tokenizer, ours, start, marks)]
+        rows = [
+            row for start in range(0, len(ours.texts), ROWS) for row in _generate(model, tokenizer, ours, start, marks)
+        ]
         difference = largest_difference(loaded, ours, lambda *batch: _logits(model, sources, marks, *batch))
         texts = [target.decode(row, skip_special_tokens=True) for row in rows]
     translate = _to_ours(loaded)
@@ -77,7 +79,9 @@ def _logits(model: Any, sources: Marks, marks: Marks, source: Tensor, mask: Tens
     """Their logits [B, T, V] for our token numbers, in our order."""
     given = _numbers(source, sources).masked_fill(~mask, sources.padding)
     # Padding in a target comes after all that counts, but M2M100 counts its positions by what is no padding.
-    output = model(input_ids=given, attention_mask=mask.long(), decoder_input_ids=_numbers(target, marks), use_cache=False)
+    output = model(
+        input_ids=given, attention_mask=mask.long(), decoder_input_ids=_numbers(target, marks), use_cache=False
+    )
     logits: Tensor = output.logits
     if marks.order is None:
         return logits

@@ -56,7 +56,10 @@ def write_tokenizer(folder: Path, tokenizer: Tokenizer, longest: int) -> None:
     if isinstance(tokenizer, ImportedTokenizer):
         document, names = json.loads(tokenizer.library_json()), tokenizer.mark_names()
     else:
-        document, names = _with_end_mark(tokenizer), dict(zip(("pad", "bos", "eos", "unk"), SPECIAL_TOKENS, strict=True))
+        document, names = (
+            _with_end_mark(tokenizer),
+            dict(zip(("pad", "bos", "eos", "unk"), SPECIAL_TOKENS, strict=True)),
+        )
     settings: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "model_max_length": longest,

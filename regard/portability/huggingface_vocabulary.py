@@ -16,7 +16,14 @@ from regard.portability.checks import LARGEST_JSON, MIB, read_json, refuse_code
 from regard.portability.huggingface_config import HuggingFaceConfig
 
 FILE, SETTINGS, TARGET = "tokenizer.json", "tokenizer_config.json", "target"
-_SENTENCEPIECE = ("source.spm", "target.spm", "spiece.model", "sentencepiece.bpe.model", "sentencepiece.model", "vocab.json")
+_SENTENCEPIECE = (
+    "source.spm",
+    "target.spm",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "sentencepiece.model",
+    "vocab.json",
+)
 
 
 def read_tokenizers(folder: Path, config: HuggingFaceConfig) -> Tokenizers:

@@ -12,7 +12,7 @@ from regard.data.imported_tokenizer import ImportedTokenizer
 from regard.data.tokenizer import Tokenizer, Tokenizers
 from regard.errors import ModelFolderError
 from regard.nn.positions import concatenated_sinusoids
-from regard.portability.checks import LARGEST_JSON, plain_file, read_header, read_json, read_tensors, refuse_pickles_only
+from regard.portability.checks import plain_file, read_header, read_json, read_tensors, refuse_pickles_only
 from regard.portability.huggingface_config import HuggingFaceConfig
 from regard.portability.huggingface_format import NEVER
 from regard.portability.huggingface_names import interleaved_to_halves, our_layer_names, reorder_width
@@ -49,7 +49,7 @@ def read_weights(folder: Path, config: HuggingFaceConfig) -> dict[str, Tensor]:
 
 
 def our_weights(
-    folder: Path, theirs: dict[str, Tensor], config: HuggingFaceConfig, tokenizers: Tokenizers
+    theirs: dict[str, Tensor], config: HuggingFaceConfig, tokenizers: Tokenizers
 ) -> tuple[dict[str, Tensor], str, bool]:
     """Our weights by our names, which embeddings are tied, and whether the output has a bias."""
     weights = {name: tensor for name, tensor in theirs.items() if not _POSITIONS.fullmatch(name)}
@@ -125,7 +125,9 @@ def _expected(config: HuggingFaceConfig) -> dict[str, tuple[int, ...]]:
 def _check_shapes(folder: Path, sizes: dict[str, tuple[int, ...]], config: HuggingFaceConfig) -> None:
     layers = config.encoder_layers + config.decoder_layers
     if layers > len(sizes):
-        raise ModelFolderError(f"{folder}: has {len(sizes)} tensors, too few for the {layers} layers of its config.json")
+        raise ModelFolderError(
+            f"{folder}: has {len(sizes)} tensors, too few for the {layers} layers of its config.json"
+        )
     expected = _expected(config)
     width, source, target = config.d_model, config.vocab_size, config.target_size
     tables = {
@@ -138,9 +140,13 @@ def _check_shapes(folder: Path, sizes: dict[str, tuple[int, ...]], config: Huggi
     for name, shape in sizes.items():
         wanted = expected.get(name, tables.get(name))
         if wanted is None and not _POSITIONS.fullmatch(name) and name not in _LEFT_ALONE:
-            raise ModelFolderError(f"{folder}: has an unknown tensor `{name}`; it is no {config.model_type} that regard reads")
+            raise ModelFolderError(
+                f"{folder}: has an unknown tensor `{name}`; it is no {config.model_type} that regard reads"
+            )
         if wanted is not None and shape != wanted:
-            raise ModelFolderError(f"{folder}: tensor `{name}` has shape {list(shape)}, and its config.json asks {list(wanted)}")
+            raise ModelFolderError(
+                f"{folder}: tensor `{name}` has shape {list(shape)}, and its config.json asks {list(wanted)}"
+            )
     for name in expected:
         if name not in sizes:
             raise ModelFolderError(f"{folder}: lacks tensor `{name}`, which its config.json asks for")
@@ -177,7 +183,9 @@ def _check_positions(folder: Path, weights: dict[str, Tensor], config: HuggingFa
             continue  # made anew by transformers, whatever is stored
         waves = concatenated_sinusoids(len(table), config.d_model).float() if table.dim() == 2 else None
         if waves is None or table.shape != waves.shape or not torch.allclose(table, waves, atol=_TOLERANCE, rtol=0):
-            raise ModelFolderError(f"{folder}: tensor `{name}` is not the waves of {config.model_type}; regard has no form for it")
+            raise ModelFolderError(
+                f"{folder}: tensor `{name}` is not the waves of {config.model_type}; regard has no form for it"
+            )
 
 
 def _renumbered(table: Tensor, tokenizer: Tokenizer) -> Tensor:

@@ -72,9 +72,10 @@ def import_model(
     check_output(output, folder, force)
     theirs = read_huggingface_config(folder)
     search = read_generation(folder)
-    tokenizers = read_tokenizers(folder, theirs)
     with task("reading weights"):
-        weights, tie, has_bias = our_weights(folder, read_weights(folder, theirs), theirs, tokenizers)
+        tensors = read_weights(folder, theirs)
+    tokenizers = read_tokenizers(folder, theirs)
+    weights, tie, has_bias = our_weights(tensors, theirs, tokenizers)
     config = _configuration(theirs, tokenizers, tie, has_bias, languages, search)
     model = build_model(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size).eval()
     load_weights(model, weights, folder)

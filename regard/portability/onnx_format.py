@@ -238,5 +238,3 @@ class _Writer:
             )
             inner = graph.op("Mul", graph.activation(gate, name), inner)
         return self._leave(graph, residual, x, inner, network.outer)
-
-

@@ -94,13 +94,19 @@ class Parity:
             ("sentences", f"{self.sentences:,} ({self.origin})"),
             ("identical translations", f"{self.identical:.2f} %"),
             ("token agreement", f"{self.token_agreement:.2f} %"),
-            (f"largest difference of {self.measured}", "unknown" if self.difference is None else f"{self.difference:.2e}"),
+            (
+                f"largest difference of {self.measured}",
+                "unknown" if self.difference is None else f"{self.difference:.2e}",
+            ),
             ("BLEU against the original", f"{self.bleu_against_original:.2f}"),
         ]
         if self.bleu_original is not None and self.bleu_exported is not None:
             change = self.bleu_exported - self.bleu_original
             rows.append(
-                ("BLEU against references", f"{self.bleu_exported:.2f}, original {self.bleu_original:.2f} ({change:+.2f})")
+                (
+                    "BLEU against references",
+                    f"{self.bleu_exported:.2f}, original {self.bleu_original:.2f} ({change:+.2f})",
+                )
             )
         rows.append(("parity", f"{'holds' if self.holds else 'DOES NOT HOLD'}: wanted {self.bound}"))
         width = max(len(name) for name, _ in rows)

@@ -13,6 +13,7 @@ from regard.models import build_model
 from regard.models.folder import save_model
 from regard.recipe import parse_config
 
+
 @pytest.fixture(scope="session")
 def tokenizers() -> dict[bool, Tokenizers]:
     """A shared vocabulary (True), and two of unequal size (False)."""

@@ -26,7 +26,14 @@ def trained(tmp_path_factory):
         {
             "data": {"train": [{"source": str(folder / "train.en"), "target": str(folder / "train.de")}]},
             "tokenizer": {"vocabulary_size": 340},
-            "model": {"width": 32, "feed_forward": 64, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0},
+            "model": {
+                "width": 32,
+                "feed_forward": 64,
+                "heads": 2,
+                "encoder_layers": 1,
+                "decoder_layers": 1,
+                "dropout": 0.0,
+            },
             "train": {"max_steps": 150, "batch_tokens": 512, "warmup_steps": 5, "learning_rate": 0.01, "threads": 1},
         }
     )
@@ -68,7 +75,12 @@ def test_scores_tokens_and_ends_are_the_same(trained):
     ours = Translator.load(trained).translate_nbest(TEXTS[:20], 1, beam=3)
     theirs = CTranslate2Translator.load(trained).translate_nbest(TEXTS[:20], 1, beam=3)
     for (one,), (other,) in zip(ours, theirs, strict=True):
-        assert (one.text, one.tokens, one.pieces, one.finished) == (other.text, other.tokens, other.pieces, other.finished)
+        assert (one.text, one.tokens, one.pieces, one.finished) == (
+            other.text,
+            other.tokens,
+            other.pieces,
+            other.finished,
+        )
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-3)
 
 
