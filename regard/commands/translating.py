@@ -48,7 +48,7 @@ class Languages:
 def open_translator(folder: Path, engine: str = "regard") -> Translator:
     """A model in regard's own engine, or in CTranslate2."""
     if engine == "ctranslate2":
-        from regard.search.ctranslate2_engine import CTranslate2Translator
+        from regard.portability.ctranslate2_engine import CTranslate2Translator
 
         return CTranslate2Translator.load(folder)
     return Translator.load(folder)

@@ -10,13 +10,13 @@ import torch
 from safetensors.torch import save
 from torch import Tensor
 
+from regard import untrusted
 from regard.atomic import write_file
 from regard.config import Config
 from regard.data.tokenizer import SHARED_FILE, SOURCE_FILE, TARGET_FILE, Tokenizers
 from regard.errors import ConfigError, ModelFolderError
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
-from regard.portability import checks
 from regard.recipe import format_config, load_config
 
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.toml", "README.md"
@@ -78,23 +78,23 @@ def check_fit(model: SequenceToSequence, given: Mapping[str, tuple[tuple[int, ..
 
 
 def load_model(folder: str | Path) -> LoadedModel:
-    """Read a model folder, ready for use: in evaluation mode, on the CPU. Nothing in it is trusted (`checks`)."""
+    """Read a model folder, ready for use: in evaluation mode, on the CPU. Nothing in it is trusted (`untrusted`)."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelFolderError(f"{folder}: no such model folder; `regard train` or `regard demo` makes one")
     if not (folder / CONFIG).exists():
         raise ModelFolderError(f"{folder}: not a finished model folder: it has no {CONFIG}")
     if not (folder / WEIGHTS).exists():
-        checks.refuse_pickles_only(folder, WEIGHTS)
-    checks.plain_file(folder, CONFIG, checks.MIB)
+        untrusted.refuse_pickles_only(folder, WEIGHTS)
+    untrusted.plain_file(folder, CONFIG, untrusted.MIB)
     for name in (SHARED_FILE, SOURCE_FILE, TARGET_FILE):
         if (folder / name).exists() or (folder / name).is_symlink():
-            checks.plain_file(folder, name, checks.LARGEST_JSON)
+            untrusted.plain_file(folder, name, untrusted.LARGEST_JSON)
     try:
         config = load_config(folder / CONFIG)
     except ConfigError as error:
         raise ModelFolderError(f"{folder}: its {CONFIG} cannot be used: {error}") from None
-    header = checks.read_header(folder / WEIGHTS)
+    header = untrusted.read_header(folder / WEIGHTS)
     tokenizers = Tokenizers.load(folder)
     sizes = tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
     _refuse_layers(config, header, folder / WEIGHTS)
@@ -102,7 +102,7 @@ def load_model(folder: str | Path) -> LoadedModel:
         skeleton = build_model(config.model, *sizes)
     check_fit(skeleton, {name: (info.shape, info.is_floating_point) for name, info in header.items()}, folder / WEIGHTS)
     model = build_model(config.model, *sizes)
-    load_weights(model, checks.read_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    load_weights(model, untrusted.read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return LoadedModel(model.eval(), config, tokenizers)
 
 

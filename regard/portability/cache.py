@@ -11,8 +11,8 @@ from regard.atomic import new_folder
 from regard.data.tokenizer import SHARED_FILE, SOURCE_FILE, TARGET_FILE
 from regard.errors import RegardError
 from regard.models.folder import CONFIG, WEIGHTS, LoadedModel
+from regard.portability import optional
 from regard.portability.ctranslate2_format import write_ctranslate2
-from regard.portability.optional import need
 from regard.progress import note
 
 CACHE = "REGARD_CACHE"
@@ -32,7 +32,7 @@ def cache_folder() -> Path:
 
 def cached_export(folder: str | Path, loaded: LoadedModel) -> Path:
     """The CTranslate2 form of a model folder: the one in the cache, or a fresh one that is put there."""
-    need("ctranslate2")
+    optional.ctranslate2()
     place = cache_folder() / "ctranslate2" / _fingerprint(Path(folder))
     if (place / "model.bin").is_file():
         return place

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import BOS_ID, EOS_ID, SPECIAL_TOKENS, UNK_ID
@@ -16,8 +16,7 @@ from regard.models.folder import LoadedModel
 from regard.models.transformer import Transformer
 from regard.nn.feed_forward import AnyFeedForward, FeedForward
 from regard.nn.residual import Residual
-from regard.portability import parts
-from regard.portability.optional import need
+from regard.portability import optional, parts
 from regard.portability.parts import AttentionParts, Pair
 
 NAME = "CTranslate2"
@@ -27,7 +26,7 @@ _ACTIVATIONS = {"relu": "RELU", "gelu": "GELU", "gated-gelu": "GELU", "swiglu": 
 
 def write_ctranslate2(loaded: LoadedModel, folder: Path, quantization: str, where: Path) -> tuple[str, ...]:
     """Write the model of the folder `where` into an empty folder, with its tokenizers beside it."""
-    need("ctranslate2")
+    optional.ctranslate2()
     spec = _specification(loaded, where)
     spec.validate()
     spec.optimize(quantization=quantization)
@@ -42,10 +41,10 @@ def vocabulary(tokenizer: Tokenizer) -> list[str]:
 
 
 def _specification(loaded: LoadedModel, where: str | Path) -> Any:
-    specs = need("ctranslate2.specs")
+    specs = optional.ctranslate2().specs
     model, config = parts.transformer(loaded, where, NAME), loaded.config.model
     parts.refuse_scores(loaded, where, NAME)
-    layers = need("ctranslate2.specs.transformer_spec")
+    layers = optional.ctranslate2().specs.transformer_spec
     options: dict[str, Any] = {
         "num_heads": config.heads,
         "pre_norm": config.norm == "pre",
@@ -89,9 +88,9 @@ def _fill_embeddings(spec: Any, loaded: LoadedModel, model: Transformer) -> None
         # Without a table CTranslate2 would add waves of its own; zeros add nothing.
         if hasattr(side, "position_encodings"):
             side.position_encodings.encodings = _array(torch.zeros(limit, config.width) if table is None else table)
-    if config.norm == "pre":
-        _fill_norm(spec.encoder.layer_norm, (model.encoder_norm.weight, model.encoder_norm.bias))
-        _fill_norm(spec.decoder.layer_norm, (model.decoder_norm.weight, model.decoder_norm.bias))
+    for side, norm in ((spec.encoder, model.encoder_norm), (spec.decoder, model.decoder_norm)):
+        if isinstance(norm, nn.LayerNorm):
+            _fill_norm(side.layer_norm, parts.pair(norm))
     spec.decoder.projection.weight = _array(model.output.weight)
     if model.output.bias is not None:
         spec.decoder.projection.bias = _array(model.output.bias)

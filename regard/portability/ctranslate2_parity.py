@@ -7,18 +7,18 @@ from pathlib import Path
 from typing import Any
 
 from regard.models.folder import LoadedModel
+from regard.portability import optional
+from regard.portability.ctranslate2_engine import CTranslate2Translator
 from regard.portability.ctranslate2_format import vocabulary
-from regard.portability.optional import need
 from regard.portability.parity import Outputs
 from regard.portability.reference import Greedy, our_log_probabilities
-from regard.search.ctranslate2_engine import CTranslate2Translator
 
 
 def compare_ctranslate2(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outputs:
     """Greedy translations of both, and the log-probabilities that both give to ours."""
     translator = CTranslate2Translator(loaded, folder)
     found = [nbest[0] for nbest in translator.translate_nbest(ours.texts, 1, beam=1)]
-    library: Any = need("ctranslate2").Translator(str(folder), device="cpu")
+    library: Any = optional.ctranslate2().Translator(str(folder), device="cpu")
     source, target = vocabulary(loaded.tokenizers.source), vocabulary(loaded.tokenizers.target)
     scores = library.score_batch(_named(ours.source_rows, source), _named(ours.scored, target), max_input_length=0)
     differences = [

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from regard.errors import ModelFolderError
-from regard.portability.checks import MIB, read_json, refuse_code
+from regard.untrusted import MIB, read_json, refuse_code
 
 _FAMILIES = ("marian", "pegasus", "m2m_100")
 ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "swish": "swish", "silu": "swish"}

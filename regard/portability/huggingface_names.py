@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import torch
 from torch import Tensor
 
-from regard.models.transformer import Transformer
+from regard.models.transformer import DecoderLayer, EncoderLayer, Transformer
 from regard.nn.feed_forward import FeedForward
 from regard.portability import parts
 from regard.portability.parts import AttentionParts, Pair
@@ -20,24 +20,13 @@ _FROM_WIDTH = ("q_proj.weight", "k_proj.weight", "v_proj.weight", "fc1.weight", 
 def layer_weights(model: Transformer) -> dict[str, Tensor]:
     """All weights but embeddings and the output layer."""
     named: dict[str, Pair] = {}
-    for number, layer in enumerate(parts.encoder_layers(model)):
-        prefix = f"model.encoder.layers.{number}"
-        named |= _attention(f"{prefix}.self_attn", parts.self_attention_parts(layer.attention))
-        named[f"{prefix}.self_attn_layer_norm"] = parts.pair(layer.attention_residual.norm)
-        assert isinstance(layer.feed_forward, FeedForward)
-        named[f"{prefix}.fc1"] = parts.pair(layer.feed_forward.inner)
-        named[f"{prefix}.fc2"] = parts.pair(layer.feed_forward.outer)
-        named[f"{prefix}.final_layer_norm"] = parts.pair(layer.feed_forward_residual.norm)
+    for number, encoder_layer in enumerate(parts.encoder_layers(model)):
+        named |= _common(f"model.encoder.layers.{number}", encoder_layer)
     for number, layer in enumerate(parts.decoder_layers(model)):
         prefix = f"model.decoder.layers.{number}"
-        named |= _attention(f"{prefix}.self_attn", parts.self_attention_parts(layer.attention))
+        named |= _common(prefix, layer)
         named |= _attention(f"{prefix}.encoder_attn", parts.cross_attention_parts(layer.cross))
-        named[f"{prefix}.self_attn_layer_norm"] = parts.pair(layer.attention_residual.norm)
         named[f"{prefix}.encoder_attn_layer_norm"] = parts.pair(layer.cross_residual.norm)
-        assert isinstance(layer.feed_forward, FeedForward)
-        named[f"{prefix}.fc1"] = parts.pair(layer.feed_forward.inner)
-        named[f"{prefix}.fc2"] = parts.pair(layer.feed_forward.outer)
-        named[f"{prefix}.final_layer_norm"] = parts.pair(layer.feed_forward_residual.norm)
     if isinstance(model.encoder_norm, torch.nn.LayerNorm) and isinstance(model.decoder_norm, torch.nn.LayerNorm):
         named["model.encoder.layer_norm"] = parts.pair(model.encoder_norm)
         named["model.decoder.layer_norm"] = parts.pair(model.decoder_norm)
@@ -92,6 +81,18 @@ def _reordered(name: str, tensor: Tensor, order: Tensor) -> Tensor:
         return tensor[:, order]
     in_width = "layer_norm." in name or name.endswith(("out_proj.bias", "fc2.bias"))
     return tensor[order] if in_width else tensor
+
+
+def _common(prefix: str, layer: EncoderLayer | DecoderLayer) -> dict[str, Pair]:
+    """What layers of encoder and decoder both have."""
+    assert isinstance(layer.feed_forward, FeedForward)
+    return {
+        **_attention(f"{prefix}.self_attn", parts.self_attention_parts(layer.attention)),
+        f"{prefix}.self_attn_layer_norm": parts.pair(layer.attention_residual.norm),
+        f"{prefix}.fc1": parts.pair(layer.feed_forward.inner),
+        f"{prefix}.fc2": parts.pair(layer.feed_forward.outer),
+        f"{prefix}.final_layer_norm": parts.pair(layer.feed_forward_residual.norm),
+    }
 
 
 def _attention(prefix: str, attention: AttentionParts) -> dict[str, Pair]:

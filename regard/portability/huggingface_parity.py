@@ -16,17 +16,15 @@ from torch.nn.utils.rnn import pad_sequence
 from regard.data.imported_tokenizer import ImportedTokenizer
 from regard.data.vocabulary import PAD_ID
 from regard.models.folder import LoadedModel
+from regard.portability import optional
 from regard.portability.huggingface_tokenizer import Marks, marks_of
-from regard.portability.optional import need
 from regard.portability.parity import Outputs
 from regard.portability.reference import ROWS, Greedy, largest_difference
-
-EXTRA = "transformers>=4.50"
 
 
 def compare_huggingface(loaded: LoadedModel, folder: Path, ours: Greedy, fast: bool = False) -> Outputs:
     """Greedy translations and logits of both; with `fast`, of their tokenizers only the `tokenizer.json` is read."""
-    transformers = need("transformers", EXTRA)
+    transformers = optional.transformers()
     with _quiet(transformers):
         model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, dtype=torch.float32

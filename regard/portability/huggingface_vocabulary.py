@@ -12,8 +12,8 @@ from regard.data.imported_tokenizer import ImportedTokenizer, read_library_token
 from regard.data.tokenizer import Tokenizer, Tokenizers
 from regard.data.vocabulary import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from regard.errors import ModelFolderError
-from regard.portability.checks import LARGEST_JSON, MIB, read_json, refuse_code
 from regard.portability.huggingface_config import HuggingFaceConfig
+from regard.untrusted import LARGEST_JSON, MIB, read_json, refuse_code
 
 FILE, SETTINGS, TARGET = "tokenizer.json", "tokenizer_config.json", "target"
 _SENTENCEPIECE = (

@@ -12,11 +12,11 @@ from regard.data.imported_tokenizer import ImportedTokenizer
 from regard.data.tokenizer import Tokenizer, Tokenizers
 from regard.errors import ModelFolderError
 from regard.nn.positions import concatenated_sinusoids
-from regard.portability.checks import plain_file, read_header, read_json, read_tensors, refuse_pickles_only
 from regard.portability.huggingface_config import HuggingFaceConfig
 from regard.portability.huggingface_format import NEVER
 from regard.portability.huggingface_names import interleaved_to_halves, our_layer_names, reorder_width
 from regard.portability.huggingface_positions import m2m100_positions
+from regard.untrusted import plain_file, read_header, read_json, read_tensors, refuse_pickles_only
 
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 _SHARD = re.compile(r"[\w.-]+\.safetensors")

@@ -154,6 +154,6 @@ def _card(folder: Path, theirs: HuggingFaceConfig, config: Config) -> str:
     data = config.data
     return (
         f"# {data.source_language} to {data.target_language}, imported by regard\n\n"
-        f"A {theirs.model_type} model of transformers, read from `{folder.name}`. Its licence and its makers' card hold "
-        "for this copy, too: put them here before you share it.\n"
+        f"A {theirs.model_type} model of transformers, read from `{folder.name}`. Its licence and its makers' card hold"
+        " for this copy, too: put them here before you share it.\n"
     )

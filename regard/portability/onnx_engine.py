@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.models.contract import Memory, State
+from regard.portability import optional
 from regard.portability.onnx_format import DECODER, ENCODER
-from regard.portability.optional import need
 
 
 @dataclass
@@ -26,7 +26,7 @@ class OnnxEngine:
     """Runs `encoder.onnx` and `decoder.onnx` of a folder with onnxruntime, on the CPU."""
 
     def __init__(self, folder: Path, config: ModelConfig) -> None:
-        runtime = need("onnxruntime")
+        runtime = optional.onnxruntime()
         options = runtime.SessionOptions()
         options.intra_op_num_threads = torch.get_num_threads()
         options.log_severity_level = 3

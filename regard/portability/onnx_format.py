@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-
 from torch import Tensor, nn
 
 from regard.atomic import write_file
@@ -22,7 +21,7 @@ from regard.nn.positions import concatenated_sinusoids
 from regard.nn.residual import PostNorm, Residual
 from regard.nn.scores import Additive, Attend, General
 from regard.portability import parts
-from regard.portability.onnx_graph import Graph
+from regard.portability.onnx_graph import Graph, Shape
 
 NAME = "ONNX"
 ENCODER, DECODER, SETTINGS = "encoder.onnx", "decoder.onnx", "config.json"
@@ -81,9 +80,9 @@ class _Writer:
             x = self._encoder_layer(graph, layer, x, visible, start, length)
         if isinstance(self.model.encoder_norm, nn.LayerNorm):
             x = graph.norm(x, self.model.encoder_norm)
-        shape = ["sentences", self.heads, "source_tokens", self.head_width]
-        for number, layer in enumerate(parts.decoder_layers(self.model)):
-            packed = layer.cross.key_value
+        shape: Shape = ["sentences", self.heads, "source_tokens", self.head_width]
+        for number, decoder_layer in enumerate(parts.decoder_layers(self.model)):
+            packed = decoder_layer.cross.key_value
             for name, weight, bias in zip(("key", "value"), packed.weight.chunk(2), packed.bias.chunk(2), strict=True):
                 heads = self._split(graph, graph.linear(x, weight, bias))
                 graph.output(f"cross_{name}_{number}", heads, "FLOAT", shape)
@@ -102,7 +101,7 @@ class _Writer:
         x = self._embed(graph, column, self.model.target_embedding, self.tables[1], start, end)
         visible = graph.op("Unsqueeze", mask, graph.constant([1, 2]))
         sentences = graph.size(mask, 0)
-        shape = ["hypotheses", self.heads, "past_tokens + 1", self.head_width]
+        shape: Shape = ["hypotheses", self.heads, "past_tokens + 1", self.head_width]
         for number, layer in enumerate(parts.decoder_layers(self.model)):
             x, present = self._decoder_layer(
                 graph, layer, x, pasts[number], memories[number], visible, sentences, start, end
@@ -118,7 +117,7 @@ class _Writer:
         graph.output("logits", logits, "FLOAT", ["hypotheses", output.weight.size(0)])
         return graph
 
-    def _pasts(self, graph: Graph, kind: str, shape: list[str | int]) -> list[tuple[str, str]]:
+    def _pasts(self, graph: Graph, kind: str, shape: Shape) -> list[tuple[str, str]]:
         return [
             (
                 graph.input(f"{kind}_key_{number}", "FLOAT", shape),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor, nn
 
-from regard.portability.optional import need
+from regard.portability import optional
 
 OPSET, IR_VERSION = 17, 8
 """Old enough for any runtime of the last years; opset 17 is the first with LayerNormalization."""
@@ -23,7 +23,7 @@ class Graph:
     """Operations in order; every method gives the name of what it computes."""
 
     def __init__(self, name: str) -> None:
-        self._onnx = need("onnx")
+        self._onnx = optional.onnx()
         self._name = name
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}

@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from regard.errors import RegardError
 
 
-def need(package: str, extra: str = "regard[export]") -> Any:
-    """Import a package that regard does without, or say how to install it."""
-    try:
-        return importlib.import_module(package)
-    except ImportError as error:
-        missing = package.partition(".")[0]
-        raise RegardError(
-            f"this needs the package {missing}, which cannot be imported here ({error}): pip install '{extra}'"
-        ) from None
-
-
 def has(package: str) -> bool:
     """Whether a package is installed."""
     return importlib.util.find_spec(package) is not None
+
+
+def ctranslate2() -> Any:
+    """The package ctranslate2, with its specifications of models."""
+    with _needed("ctranslate2"):
+        import ctranslate2
+        import ctranslate2.specs
+
+        return ctranslate2
+
+
+def onnx() -> Any:
+    """The package onnx."""
+    with _needed("onnx"):
+        import onnx
+
+        return onnx
+
+
+def onnxruntime() -> Any:
+    """The package onnxruntime."""
+    with _needed("onnxruntime"):
+        import onnxruntime
+
+        return onnxruntime
+
+
+def transformers() -> Any:
+    """The package transformers."""
+    with _needed("transformers", "transformers>=4.50"):
+        import transformers
+
+        return transformers
+
+
+@contextmanager
+def _needed(package: str, install: str = "regard[export]") -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise RegardError(
+            f"this needs the package {package}, which cannot be imported here ({error}): pip install '{install}'"
+        ) from None

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from regard.commands.files import aligned_lines
 from regard.config import Config
 from regard.data.corpus import read_pairs
 from regard.data.lines import read_lines
@@ -94,17 +93,16 @@ def built_in(language: str, tokenizer: Tokenizer) -> Sentences:
 
 
 def _given(path: Path, references: Path | None) -> Sentences:
-    if references is None:
-        sources = list(read_lines(path))
-        filled = [index for index, text in enumerate(sources) if text.strip()]
-        right = None
-    else:
-        sources, targets = aligned_lines(path, references)
-        filled = [index for index, text in enumerate(sources) if text.strip()]
-        right = [targets[index] for index in filled]
+    sources = list(read_lines(path))
+    targets = None if references is None else list(read_lines(references))
+    if targets is not None and len(targets) != len(sources):
+        raise InputError(
+            f"{path} has {len(sources):,} lines and {references} has {len(targets):,}: align them line by line"
+        )
+    filled = [index for index, text in enumerate(sources) if text.strip()]
     if not filled:
         raise InputError(f"{path}: holds no sentence to compare translations of")
-    return Sentences([sources[index] for index in filled], right, str(path))
+    return Sentences(sources, targets, str(path)).only(filled)
 
 
 def _validation(config: Config) -> Sentences | None:

@@ -6,8 +6,6 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
-from regard.portability.optional import need
-
 SIZES = dict(
     d_model=16,
     encoder_layers=2,
@@ -36,7 +34,6 @@ def train_foreign_tokenizer(lines: list[str], marks: list[str], end: str) -> Tok
 
 def write_foreign(folder: Path, family: str, lines: list[str], seed: int = 3, **settings: object) -> Path:
     """Marian begins an output with its padding, the last token; M2M100 with its end mark; Pegasus with padding, 0."""
-    need("transformers")
     marks = {
         "marian": ["</s>", "<unk>"],
         "pegasus": ["<pad>", "</s>", "<mask>", "<unk>"],

@@ -117,6 +117,26 @@ def edit_json(name: str, change: Callable[[dict], None]) -> Spoil:
     return spoil
 
 
+def pickled_tokenizer(folder: Path, canary: Path) -> None:
+    (folder / "tokenizer.json").write_bytes(pickle.dumps(Trap(canary)))
+
+
+def nan_size(folder: Path, canary: Path) -> None:
+    text = (folder / "config.json").read_text()
+    assert '"d_model": 16' in text
+    (folder / "config.json").write_text(text.replace('"d_model": 16', '"d_model": NaN'))
+
+
+def index_of_pickles(folder: Path, canary: Path) -> None:
+    (folder / "shard.bin").write_bytes(pickle.dumps(Trap(canary)))
+    _index(folder, "shard.bin")
+
+
+def index_without_map(folder: Path, canary: Path) -> None:
+    (folder / WEIGHTS).unlink()
+    (folder / "model.safetensors.index.json").write_text("{}")
+
+
 DEEP = "[" * 100_000 + "]" * 100_000
 HUGE = 2**40
 
@@ -157,9 +177,7 @@ BOTH: dict[str, Spoil] = {
     "tokenizer nested deeply": write("tokenizer.json", '{"model": ' + DEEP + "}"),
     "tokenizer with a bad model": write("tokenizer.json", '{"version": "1.0", "model": {"type": "os.system"}}'),
     "tokenizer with huge numbers": edit_json("tokenizer.json", lambda d: d["added_tokens"].append({"id": HUGE})),
-    "tokenizer that is a pickle": lambda folder, canary: (
-        (folder / "tokenizer.json").write_bytes(pickle.dumps(Trap(canary))) and None
-    ),
+    "tokenizer that is a pickle": pickled_tokenizer,
 }
 
 REGARD_ONLY: dict[str, Spoil] = {
@@ -186,12 +204,7 @@ IMPORT_ONLY: dict[str, Spoil] = {
     ),
     "custom generation": edit_json("generation_config.json", lambda d: d.update(custom_generate="evil/repo")),
     "another model": edit_json("config.json", lambda d: d.update(model_type="../../evil")),
-    "NaN for a size": lambda folder, _: (
-        (folder / "config.json").write_text(
-            (folder / "config.json").read_text().replace('"d_model": 16', '"d_model": NaN')
-        )
-        and None
-    ),
+    "NaN for a size": nan_size,
     "text for a size": edit_json("config.json", lambda d: d.update(d_model="__import__('os')")),
     "huge width": edit_json("config.json", lambda d: d.update(d_model=HUGE)),
     "huge vocabulary": edit_json("config.json", lambda d: d.update(vocab_size=1_999_999)),
@@ -208,20 +221,8 @@ IMPORT_ONLY: dict[str, Spoil] = {
     "configuration linked from outside": link_out("config.json"),
     "an index that leads out": lambda folder, canary: _index(folder, "../outside/model.safetensors"),
     "an index with an absolute name": lambda folder, canary: _index(folder, "/etc/passwd"),
-    "an index of pickles": lambda folder, canary: (
-        (
-            (folder / "shard.bin").write_bytes(pickle.dumps(Trap(canary))),
-            _index(folder, "shard.bin"),
-        )
-        and None
-    ),
-    "an index without a map": lambda folder, canary: (
-        (
-            (folder / WEIGHTS).unlink(),
-            (folder / "model.safetensors.index.json").write_text("{}"),
-        )
-        and None
-    ),
+    "an index of pickles": index_of_pickles,
+    "an index without a map": index_without_map,
     "weights that are no numbers": change_tensors(
         lambda tensors: tensors.update({name: np.full_like(value, np.nan) for name, value in tensors.items()})
     ),

@@ -8,8 +8,8 @@ from small_world import ENGLISH, GERMAN
 
 from regard.models.folder import load_model
 from regard.portability.cache import CACHE, cached_export
+from regard.portability.ctranslate2_engine import CTranslate2Translator
 from regard.recipe import parse_config
-from regard.search.ctranslate2_engine import CTranslate2Translator
 from regard.search.translator import Translator
 
 

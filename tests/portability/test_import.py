@@ -8,8 +8,8 @@ import torch
 
 pytest.importorskip("transformers")
 
-from small_world import ENGLISH
 from foreign import write_foreign
+from small_world import ENGLISH
 
 from regard.data.imported_tokenizer import ImportedTokenizer
 from regard.errors import InputError, ModelFolderError

@@ -120,7 +120,7 @@ def refuse_pickles_only(folder: Path, wanted: str) -> None:
     pickles = sorted(entry.name for entry in os.scandir(folder) if entry.name.lower().endswith(PICKLES))
     if pickles:
         raise ModelFolderError(
-            f"{folder}: has its weights in {pickles[0]!r}, a form that can run code when it is opened, and no {wanted}; "
+            f"{folder}: has its weights in {pickles[0]!r}, a form that can run code when opened, and no {wanted}; "
             "save it as safetensors (in transformers: model.save_pretrained(FOLDER)) where you trust it"
         )
     raise ModelFolderError(f"{folder}: not a finished model folder: it has no {wanted}")

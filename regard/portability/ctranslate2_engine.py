@@ -15,9 +15,9 @@ import torch
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.models.folder import LoadedModel, load_model
+from regard.portability import optional
 from regard.portability.cache import cached_export
 from regard.portability.ctranslate2_format import vocabulary
-from regard.portability.optional import need
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import forbidden_tokens, length_limits
@@ -35,7 +35,7 @@ class CTranslate2Translator(Translator):
 
     def __init__(self, loaded: LoadedModel, folder: str | Path, threads: int = 0) -> None:
         super().__init__(loaded)
-        library = need("ctranslate2")
+        library = optional.ctranslate2()
         self._names = vocabulary(self.tokenizers.source), vocabulary(self.tokenizers.target)
         self._ids = {name: number for number, name in enumerate(self._names[1])}
         self._never = set(forbidden_tokens(len(self._ids)))
