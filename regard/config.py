@@ -82,7 +82,9 @@ class ModelConfig(Section):
     attention_dropout: float = Field(0.0, ge=0, lt=1, description="on attention weights")
     activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward network")
     norm: Literal["post", "pre"] = Field("post", description="layer norm after the residual (the paper) or before")
-    activation: Literal["relu", "gelu", "gated-gelu", "swiglu"] = Field("relu", description="feed-forward activation")
+    activation: Literal["relu", "gelu", "swish", "gated-gelu", "swiglu"] = Field(
+        "relu", description="feed-forward activation"
+    )
     positions: Literal["sinusoidal", "concatenated", "learned", "rotary", "none"] = Field(
         "sinusoidal", description="how the model knows the order of tokens"
     )

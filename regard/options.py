@@ -26,6 +26,13 @@ Alpha = Annotated[
     float | None, typer.Option(metavar="X", help="Strength of the length penalty.  [default: the model's]")
 ]
 BatchTokens = Annotated[int | None, typer.Option(metavar="N", help="Source tokens in a batch.  [default: the model's]")]
+Compute = Annotated[
+    Literal["float32", "int8"] | None,
+    typer.Option(metavar="NAME", help="float32, or int8: faster, a little less exact.  [default: the model's]"),
+]
+Engine = Annotated[
+    Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
+]
 
 # The search of `translate`, by the keys of [search]
 CoveragePenalty = Annotated[

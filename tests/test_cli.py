@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Command, write_tiny_corpus
+from tiny_world import Command, write_tiny_corpus
 
 from regard import __version__
 from regard.recipe import format_config, load_config

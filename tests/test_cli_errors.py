@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Command
+from tiny_world import Command
 
 from regard.recipe import format_config, load_config
 

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "regard"
 # What stands in a later row may import what stands in an earlier one or in its own, never the reverse.
 FLOW = (
     ("errors",),
-    ("atomic", "config", "figures", "progress"),
+    ("atomic", "config", "figures", "progress", "untrusted"),
     ("recipe", "keys"),
     ("data",),
     ("streams",),
@@ -21,6 +21,7 @@ FLOW = (
     ("train",),
     ("search",),
     ("evaluate", "explain"),
+    ("portability",),
     ("card",),
     ("pipeline",),
     ("planning",),

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import write_tiny_corpus
+from tiny_world import write_tiny_corpus
 
 from regard.errors import RegardError
 from regard.recipe import format_config

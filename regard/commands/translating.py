@@ -70,12 +70,24 @@ class Languages:
                 raise InputError(f"{folder}: translates {source} to {target}, not {side} {wanted}; name another model")
 
 
+def open_translator(folders: Sequence[Path], average: Average, engine: str = "regard") -> Translator:
+    """A model, or an ensemble, in regard's own engine, or one model in CTranslate2."""
+    if engine == "regard":
+        return Translator.load(*folders, average=average)
+    from regard.portability.ctranslate2_engine import CTranslate2Translator
+
+    if len(folders) > 1:
+        raise InputError("--engine ctranslate2 takes one model, for an ensemble is regard's own; leave --engine out")
+    return CTranslate2Translator.load(folders[0])
+
+
 def translate_lines(
     folders: Sequence[Path],
     files: TranslationFiles,
     languages: Languages,
     best: int | None = None,
     average: Average = "probabilities",
+    engine: str = "regard",
     **search: Unpack[SearchOptions],
 ) -> None:
     """Translate line for line; with `best`, so many translations of each line, with its number and their scores.
@@ -83,7 +95,7 @@ def translate_lines(
     Several model folders are an ensemble.
     """
     files.check()
-    translator = Translator.load(*folders, average=average)
+    translator = open_translator(folders, average, engine)
     languages.check(folders[0], translator)
     translator.translate([], **search)  # a wrong option is said before a line is read
     first_line = 1

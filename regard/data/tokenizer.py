@@ -162,12 +162,14 @@ class Tokenizers:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Read what `save` wrote into a folder."""
+        from regard.data.imported_tokenizer import load_tokenizer  # which is a Tokenizer itself
+
         if (folder / SHARED_FILE).exists():
-            shared = Tokenizer.load(folder / SHARED_FILE)
+            shared = load_tokenizer(folder / SHARED_FILE)
             return cls(shared, shared)
         if not any((folder / name).exists() for name in (SOURCE_FILE, TARGET_FILE)):
             raise ModelFolderError(f"{folder / SHARED_FILE} does not exist; is {folder} a model folder, and complete?")
-        return cls(Tokenizer.load(folder / SOURCE_FILE), Tokenizer.load(folder / TARGET_FILE))
+        return cls(load_tokenizer(folder / SOURCE_FILE), load_tokenizer(folder / TARGET_FILE))
 
 
 def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> Tokenizer:

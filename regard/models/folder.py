@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 from torch import Tensor
 
+from regard import untrusted
 from regard.atomic import write_file
 from regard.config import Config
-from regard.data.tokenizer import Tokenizers
+from regard.data.tokenizer import SHARED_FILE, SOURCE_FILE, TARGET_FILE, Tokenizers
 from regard.errors import ConfigError, ModelFolderError
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
@@ -51,43 +52,62 @@ def model_weights(model: SequenceToSequence) -> dict[str, Tensor]:
 
 def load_weights(model: SequenceToSequence, weights: dict[str, Tensor], where: Path) -> None:
     """Put weights into a model; they must be just the ones it has, of the same shapes."""
+    check_fit(
+        model, {name: (tuple(tensor.shape), tensor.is_floating_point()) for name, tensor in weights.items()}, where
+    )
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+
+def check_fit(model: SequenceToSequence, given: Mapping[str, tuple[tuple[int, ...], bool]], where: Path) -> None:
+    """Refuse weights, of these shapes and floating point or not, that are not just the ones a model has."""
     parameters = dict(model.named_parameters())
-    missing = sorted(parameters.keys() - weights.keys())
-    foreign = sorted(weights.keys() - parameters.keys())
+    missing = sorted(parameters.keys() - given.keys())
+    foreign = sorted(given.keys() - parameters.keys())
     if missing or foreign:
         name, problem = (missing[0], "lacks") if missing else (foreign[0], "has an unknown")
         raise ModelFolderError(f"{where}: {problem} tensor `{name}`: it does not belong to the {CONFIG} beside it")
-    with torch.no_grad():
-        for name, parameter in parameters.items():
-            given = weights[name]
-            if given.shape != parameter.shape:
-                shapes = f"{list(given.shape)}, not {list(parameter.shape)}"
-                raise ModelFolderError(f"{where}: tensor `{name}` has shape {shapes}, as its {CONFIG} asks")
-            if not given.is_floating_point():
-                raise ModelFolderError(f"{where}: tensor `{name}` is of type {given.dtype}, not floating point")
-            parameter.copy_(given)
+    for name, parameter in parameters.items():
+        shape, is_floating_point = given[name]
+        if shape != tuple(parameter.shape):
+            shapes = f"{list(shape)}, not {list(parameter.shape)}"
+            raise ModelFolderError(f"{where}: tensor `{name}` has shape {shapes}, as its {CONFIG} asks")
+        if not is_floating_point:
+            raise ModelFolderError(f"{where}: tensor `{name}` is of whole numbers, not floating point")
 
 
 def load_model(folder: str | Path) -> LoadedModel:
-    """Read a model folder, ready for use: in evaluation mode, on the CPU."""
+    """Read a model folder, ready for use: in evaluation mode, on the CPU. Nothing in it is trusted (`untrusted`)."""
     folder = Path(folder)
     if not folder.is_dir():
         raise ModelFolderError(f"{folder}: no such model folder; `regard train` or `regard demo` makes one")
-    for name in (CONFIG, WEIGHTS):
-        if not (folder / name).is_file():
-            raise ModelFolderError(f"{folder}: not a finished model folder: it has no {name}")
+    if not (folder / CONFIG).exists():
+        raise ModelFolderError(f"{folder}: not a finished model folder: it has no {CONFIG}")
+    if not (folder / WEIGHTS).exists():
+        untrusted.refuse_pickles_only(folder, WEIGHTS)
+    untrusted.plain_file(folder, CONFIG, untrusted.MIB)
+    for name in (SHARED_FILE, SOURCE_FILE, TARGET_FILE):
+        if (folder / name).exists() or (folder / name).is_symlink():
+            untrusted.plain_file(folder, name, untrusted.LARGEST_JSON)
     try:
         config = load_config(folder / CONFIG)
     except ConfigError as error:
         raise ModelFolderError(f"{folder}: its {CONFIG} cannot be used: {error}") from None
+    header = untrusted.read_header(folder / WEIGHTS)
     tokenizers = Tokenizers.load(folder)
-    model = build_model(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
-    load_weights(model, _read_weights(folder / WEIGHTS), folder / WEIGHTS)
+    sizes = tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size
+    _refuse_layers(config, header, folder / WEIGHTS)
+    with torch.device("meta"):  # sizes that the weights do not have must not take memory
+        skeleton = build_model(config.model, *sizes)
+    check_fit(skeleton, {name: (info.shape, info.is_floating_point) for name, info in header.items()}, folder / WEIGHTS)
+    model = build_model(config.model, *sizes)
+    load_weights(model, untrusted.read_tensors(folder / WEIGHTS), folder / WEIGHTS)
     return LoadedModel(model.eval(), config, tokenizers)
 
 
-def _read_weights(path: Path) -> dict[str, Tensor]:
-    try:
-        return load(path.read_bytes())
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFolderError(f"{path}: damaged, or not a safetensors file ({error})") from None
+def _refuse_layers(config: Config, header: Mapping[str, object], where: Path) -> None:
+    """Refuse more layers than the weights can have, before a thousand of them are made."""
+    layers = config.model.encoder_layers + config.model.decoder_layers
+    if layers > len(header):
+        raise ModelFolderError(f"{where}: has {len(header)} tensors, too few for the {layers} layers of its {CONFIG}")

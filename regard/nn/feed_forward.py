@@ -14,6 +14,7 @@ from regard.nn.randomness import Dropout
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "swish": F.silu,
     "gated-gelu": F.gelu,
     "swiglu": F.silu,
 }

@@ -69,8 +69,8 @@ class Translator:
         self.model, self.config, self.tokenizers = loaded.model, loaded.config, loaded.tokenizers
         self._engines: dict[Compute, Engine] = {}
         learned = self.config.model.positions == "learned"
-        self._longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
-        self._longest_target = self.config.model.max_positions if learned else None
+        self.longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
+        self.longest_target = self.config.model.max_positions if learned else None
 
     @classmethod
     def load(cls, folder: str | Path, *others: str | Path, average: Average = "probabilities") -> Self:
@@ -178,7 +178,7 @@ class Translator:
             check_prefixes(prefixes, texts, first_line)
             beginnings = encode_prefixes(self.tokenizers.target, [prefixes[index] for index in filled])
             lines = [first_line + index for index in filled]
-            check_room(beginnings, sources, lines, search, self._longest_target)
+            check_room(beginnings, sources, lines, search, self.longest_target)
         if progress:
             progress.advance(len(texts) - len(filled))
         with self._evaluating():
@@ -205,7 +205,7 @@ class Translator:
         wanted = search.width if search.mbr else best
         packed = self._packed(search, beginnings)
         if packed is not None:
-            return native_search(packed, sources, search, wanted, self._longest_target, advance)
+            return native_search(packed, sources, search, wanted, self.longest_target, advance)
         found: list[list[Hypothesis]] = [[] for _ in sources]
         most_rows = LOGITS_AT_ONCE // (search.width * self.tokenizers.target.vocabulary_size)
         for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
@@ -226,7 +226,7 @@ class Translator:
         self, sources: list[list[int]], search: SearchConfig, best: int, beginnings: Sequence[Sequence[int]] = ()
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of a batch."""
-        searching = Searching(self.model, self._engine(search.compute), search, best, self._longest_target)
+        searching = Searching(self.model, self._engine(search.compute), search, best, self.longest_target)
         return searching.search(sources, beginnings)
 
     def _engine(self, compute: Compute) -> Engine:
@@ -263,7 +263,7 @@ class Translator:
 
     def _with_end_mark(self, source: list[int], line: int) -> list[int]:
         """The source as the model takes it; what it cannot read of a line is left out, with a warning."""
-        room = self._longest_source - 1
+        room = self.longest_source - 1
         if len(source) > room:
             warnings.warn(
                 f"line {line}: {len(source)} tokens are more than the {room} that the model can read, so the end of "
@@ -273,7 +273,7 @@ class Translator:
         return [*source[:room], EOS_ID]
 
     def _refuse_over_long(self, rows: Sequence[Sequence[int]], side: str, first_line: int) -> None:
-        room = self._longest_source - 1
+        room = self.longest_source - 1
         for number, row in enumerate(rows, start=first_line):
             if len(row) > room:
                 raise InputError(

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import write_tiny_corpus
+from tiny_world import write_tiny_corpus
 
 import regard as package
 from regard.models.describe import describe

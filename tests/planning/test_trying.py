@@ -5,7 +5,7 @@ import sys
 from contextlib import contextmanager
 
 import pytest
-from conftest import write_tiny_corpus
+from tiny_world import write_tiny_corpus
 
 from regard.errors import RegardError
 from regard.planning import trying

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import write_tiny_corpus
+from tiny_world import write_tiny_corpus
 
 from regard import pipeline
 from regard.errors import ConfigError
