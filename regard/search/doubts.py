@@ -20,7 +20,7 @@ share most of that, since they share most of their tokens (measured on Multi30k)
 """
 
 CLOSE_SHARE = 5e-6
-"""The same for probabilities of one step, which have no noise of earlier steps in them."""
+"""The same for a sum of probabilities of one step, which has no noise of earlier steps in it."""
 
 
 class Doubts:
@@ -29,9 +29,9 @@ class Doubts:
     def __init__(self, sentences: int) -> None:
         self._close = torch.zeros(sentences, dtype=torch.bool)
 
-    def weigh(self, sentences: Tensor, gaps: Tensor, close: float = CLOSE) -> None:
-        """Note the sentences [B] whose gap [B] is less than `close`; NaN, between two impossible ones, is none."""
-        near = gaps.abs() < close
+    def weigh(self, sentences: Tensor, gaps: Tensor) -> None:
+        """Note the sentences [B] whose gap [B] is too small; NaN, between two impossible ones, is none."""
+        near = gaps.abs() < CLOSE
         if near.any():
             self._close[sentences[near].cpu()] = True
 

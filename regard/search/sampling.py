@@ -18,12 +18,18 @@ from torch import Tensor
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.search.coverage import coverage_penalties
-from regard.search.doubts import CLOSE_SHARE, Doubts
+from regard.search.doubts import CLOSE, CLOSE_SHARE, Doubts
 from regard.search.engine import Engine
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import check_best, first_tokens, length_limits
 from regard.search.token_rules import TokenRule, allowed_log_probabilities, in_loop
+
+FEW = 256
+"""Likeliest tokens that are looked at first for a share of all; where they have less, all are put in order."""
+
+DRAWN_AT_ONCE = 2**21
+"""Probabilities that are worked on at once: a step of many samples over a large vocabulary needs no more memory."""
 
 
 @torch.inference_mode()
@@ -47,7 +53,7 @@ def sample_search(
     if not len(source):
         return []
     limits = length_limits(source_mask, config, longest)
-    chance = _chance(source, source_mask, limits, config)
+    keys = _keys(source, source_mask, limits, config)
     sentences = torch.arange(len(source), device=source.device)
     tokens = first_tokens(len(source), source.device)
     history = torch.zeros(len(source), 1, dtype=torch.float64, device=source.device)
@@ -60,9 +66,9 @@ def sample_search(
             logits, state, tokens, history = logits[rows], state.reorder(rows), tokens[rows], history[rows]
         owners = sentences.repeat_interleave(config.samples)
         allowed = allowed_log_probabilities(logits, tokens, owners, rules)
-        drawn, gaps = _draw(allowed, chance[sentences, :, tokens.size(1) - 1].flatten(), config)
+        drawn, leads = _draw(allowed, keys[sentences, :, tokens.size(1) - 1].flatten(), config)
         if doubts is not None:
-            doubts.weigh(owners[alive.flatten()], gaps[alive.flatten()], CLOSE_SHARE)
+            doubts.weigh(owners[alive.flatten()], leads[alive.flatten()])
         tokens = torch.cat([tokens, drawn[:, None]], dim=1)
         history = torch.cat([history, history[:, -1:] + allowed.gather(1, drawn[:, None])], dim=1)
         broken = history[:, -1].isnan().view_as(alive)
@@ -82,56 +88,82 @@ def sample_search(
     return [hypotheses.best() for hypotheses in found]
 
 
-def _chance(source: Tensor, source_mask: Tensor, limits: Tensor, config: SearchConfig) -> Tensor:
-    """Numbers [B, N, L] evenly from [0, 1): a stream for each sentence, by the seed and the sentence's own tokens."""
-    numbers = np.zeros((len(source), config.samples, int(limits.max())))
+def _keys(source: Tensor, source_mask: Tensor, limits: Tensor, config: SearchConfig) -> Tensor:
+    """A random whole number for every token to be drawn, [B, N, L]: by the seed and the sentence's own tokens."""
+    numbers = np.zeros((len(source), config.samples, int(limits.max())), dtype=np.int64)
     for row, limit in enumerate(limits.tolist()):
         real_tokens = source[row][source_mask[row]].tolist()
         digest = hashlib.sha256(repr((config.sampling_seed, real_tokens)).encode()).digest()
         generator = np.random.Generator(np.random.Philox(key=int.from_bytes(digest[:16], "little")))
-        # 32 bits each, so that a product with a sum of probabilities stays below it
-        numbers[row, :, :limit] = generator.integers(2**32, size=(config.samples, limit)) / 2**32
+        numbers[row, :, :limit] = generator.integers(-(2**63), 2**63, size=(config.samples, limit))
     return torch.from_numpy(numbers).to(source.device)
 
 
-def _draw(log_probabilities: Tensor, chance: Tensor, config: SearchConfig) -> tuple[Tensor, Tensor]:
-    """A token [R] for each row of log-probabilities [R, V], by a number [R] from 0 to 1.
+def _draw(log_probabilities: Tensor, keys: Tensor, config: SearchConfig) -> tuple[Tensor, Tensor]:
+    """A token [R] for each row of log-probabilities [R, V], by its key [R], and by how little [R] it beat another.
 
-    Also how near [R] the number came to drawing another token.
+    Each token gets noise of Gumbel's distribution, and the largest sum wins: it is then drawn with its probability.
+    Unlike one number laid along all probabilities, this leaves rare tokens as far apart as others.
     """
-    shares, narrow_gaps = narrowed((log_probabilities.double() / config.temperature).softmax(dim=1), config)
-    sums = shares.cumsum(dim=1)
-    wanted = (chance * sums[:, -1])[:, None]
-    drawn = torch.searchsorted(sums, wanted, right=True).clamp(max=shares.size(1) - 1)
-    above = (sums.gather(1, drawn) - wanted)[:, 0]
-    gaps = torch.minimum(above, shares.gather(1, drawn)[:, 0] - above)
-    return drawn[:, 0], torch.minimum(gaps, narrow_gaps)
+    rows = max(1, DRAWN_AT_ONCE // log_probabilities.size(1))
+    parts = zip(log_probabilities.split(rows), keys.split(rows), strict=True)  # type: ignore[no-untyped-call]
+    drawn, leads = zip(*(_race(part, own_keys, config) for part, own_keys in parts), strict=True)
+    return torch.cat(drawn), torch.cat(leads)
 
 
-def narrowed(shares: Tensor, config: SearchConfig) -> tuple[Tensor, Tensor]:
-    """Probabilities [R, V] with all but the likeliest tokens at 0, as `top_k` and `top_p` say, not made to sum to 1.
+def _race(log_probabilities: Tensor, keys: Tensor, config: SearchConfig) -> tuple[Tensor, Tensor]:
+    scaled = log_probabilities.double() / config.temperature
+    inside, doubtful = narrowed(scaled, config)
+    sums = scaled + gumbel(keys, scaled.size(1))
+    winner = sums.masked_fill(~inside, -math.inf).argmax(dim=1, keepdim=True)
+    others = sums.masked_fill(~(inside | doubtful), -math.inf).scatter(1, winner, -math.inf).amax(dim=1)
+    lead = (sums.gather(1, winner)[:, 0] - others) * config.temperature
+    # A doubtful token may lead although it is out: that is as close as can be, and so is a doubtful winner.
+    return winner[:, 0], lead.clamp(min=0).masked_fill(doubtful.gather(1, winner)[:, 0], 0.0)
 
-    Also how near [R] another token came to be in, or to be out.
+
+def gumbel(keys: Tensor, vocabulary: int) -> Tensor:
+    """Noise [R, V] of Gumbel's distribution, -log(-log(u)) with u even in (0, 1), from each row's key and the token."""
+    mixed = keys[:, None] + torch.arange(1, vocabulary + 1, device=keys.device) * _signed(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):  # the mixing of SplitMix64
+        mixed = (mixed ^ ((mixed >> shift) & (2 ** (64 - shift) - 1))) * _signed(factor)
+    even = (((mixed >> 11) & (2**53 - 1)).double() + 0.5) / 2**53
+    return -(-even.log()).log()
+
+
+def _signed(number: int) -> int:
+    return number - 2**64 if number >= 2**63 else number
+
+
+def narrowed(scaled: Tensor, config: SearchConfig, few: int = FEW) -> tuple[Tensor, Tensor]:
+    """Which tokens [R, V] `top_k` and then `top_p` leave, and for which of all that was too close to call.
+
+    `scaled` [R, V] are logarithms of probabilities, up to a constant for each row. The `few` likeliest are put in
+    order, and all of them only in rows where these have too small a share.
     """
-    gaps = torch.full((len(shares),), math.inf, dtype=shares.dtype, device=shares.device)
-    count = config.top_k or shares.size(1)
-    if count >= shares.size(1) and config.top_p == 1:
-        return shares, gaps
-    ranked, tokens = shares.sort(dim=1, descending=True, stable=True)
-    inside = torch.arange(shares.size(1), device=shares.device)[None] < count
+    vocabulary = scaled.size(1)
+    count = min(config.top_k or vocabulary, vocabulary)
+    doubtful = torch.zeros_like(scaled, dtype=torch.bool)
+    if count == vocabulary and config.top_p == 1:
+        return ~doubtful, doubtful
+    few = min(few, count) if config.top_p < 1 else count
+    ranked, tokens = scaled.topk(min(few + 1, vocabulary), dim=1)
+    total = (scaled if count == vocabulary else scaled.topk(count, dim=1).values).logsumexp(dim=1, keepdim=True)
+    shares = (ranked - total).exp()
+    before = shares.cumsum(dim=1) - shares
+    chosen = (torch.arange(ranked.size(1), device=ranked.device) < count) & (before < config.top_p)
+    last = chosen.sum(dim=1, keepdim=True)
+    last_in, first_out = (ranked.gather(1, at.clamp(max=ranked.size(1) - 1)) for at in (last - 1, last))
+    tied = (last < ranked.size(1)) & (last_in - first_out < CLOSE)
     if config.top_p < 1:
-        before = (ranked * inside).cumsum(dim=1) - ranked
-        of_all = config.top_p * (ranked * inside).sum(dim=1, keepdim=True)
-        gaps = (before - of_all).abs().masked_fill(~inside, math.inf).amin(dim=1)
-        inside = inside & (before < of_all)
-    inside = inside.expand_as(ranked)
-    last = inside.sum(dim=1, keepdim=True)
-    first_out = ranked.gather(1, last.clamp(max=shares.size(1) - 1))
-    differences = (ranked.gather(1, last - 1) - first_out)[:, 0]
-    # Two impossible tokens are equal, and so are none: neither is a choice.
-    differences = differences.masked_fill((first_out[:, 0] == 0) | (last[:, 0] == shares.size(1)), math.inf)
-    kept = torch.zeros_like(shares).scatter(1, tokens, ranked * inside)
-    return kept, torch.minimum(gaps, differences)
+        doubtful = doubtful.scatter(1, tokens, (before - config.top_p).abs() < CLOSE_SHARE)
+    doubtful |= tied & ((scaled - last_in).abs() < 2 * CLOSE)
+    inside = torch.zeros_like(doubtful).scatter(1, tokens, chosen)
+    if few < count:
+        lacking = (before[:, -1] <= config.top_p + CLOSE_SHARE).nonzero()[:, 0]
+        if len(lacking):
+            inside[lacking], doubtful[lacking] = narrowed(scaled[lacking], config, vocabulary)
+    return inside, doubtful
 
 
 def _hypotheses(

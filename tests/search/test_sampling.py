@@ -10,7 +10,7 @@ from toy_models import PrefixModel, TableModel, random_sources
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError, ModelFolderError
-from regard.search.sampling import narrowed, sample_search
+from regard.search.sampling import gumbel, narrowed, sample_search
 from regard.search.token_rules import rules_for
 
 
@@ -45,10 +45,12 @@ def test_temperature_sharpens_and_flattens() -> None:
 
 
 def test_narrowing_keeps_the_likeliest() -> None:
-    shares = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.7, 0.1, 0.1, 0.1]], dtype=torch.float64)
+    shares = torch.tensor([[0.1, 0.4, 0.2, 0.3], [0.7, 0.12, 0.11, 0.07]], dtype=torch.float64)
 
     def kept(**settings: object) -> list[list[int]]:
-        return [row.nonzero()[:, 0].tolist() for row in narrowed(shares, sampling(**settings))[0]]
+        inside, doubtful = narrowed(shares.log(), sampling(**settings))
+        assert not doubtful.any()
+        return [row.nonzero()[:, 0].tolist() for row in inside]
 
     assert kept() == [[0, 1, 2, 3], [0, 1, 2, 3]]
     assert kept(top_k=2) == [[1, 3], [0, 1]]
@@ -59,12 +61,49 @@ def test_narrowing_keeps_the_likeliest() -> None:
     assert kept(top_k=2, top_p=0.6) == [[1, 3], [0]], "of what the first leaves, the second takes its share"
 
 
+def test_a_few_tokens_or_all_are_put_in_order_with_the_same_result() -> None:
+    logits = torch.randn(30, 90, generator=torch.Generator().manual_seed(1), dtype=torch.float64) * 3
+    settings = [{"top_p": 0.5}, {"top_p": 0.99}, {"top_k": 5}, {"top_k": 40, "top_p": 0.9}, {"top_k": 89}]
+    whole = [narrowed(logits, sampling(**each)) for each in settings]
+    few = [narrowed(logits, sampling(**each), few=4) for each in settings]
+    for (inside, doubtful), (other_inside, other_doubtful), each in zip(whole, few, settings, strict=True):
+        assert torch.equal(inside, other_inside)
+        assert torch.equal(doubtful, other_doubtful)
+        for row, kept in zip(logits, inside, strict=True):
+            ranked = sorted(range(90), key=lambda token: -float(row[token]))[: each.get("top_k", 90)]
+            sums, fewest = row[ranked].softmax(dim=0).cumsum(dim=0).tolist(), len(ranked)
+            if "top_p" in each:
+                fewest = next(place for place, share in enumerate(sums, start=1) if share >= each["top_p"])
+            assert set(kept.nonzero()[:, 0].tolist()) == set(ranked[:fewest])
+
+
 def test_close_calls_of_narrowing_are_noted() -> None:
     shares = torch.tensor([[0.4, 0.3, 0.3, 0.0], [0.5, 0.25, 0.2, 0.05]], dtype=torch.float64)
-    gaps = narrowed(shares, sampling(top_k=2))[1]
-    assert gaps.tolist() == pytest.approx([0.0, 0.05])
-    assert narrowed(shares, sampling(top_k=3))[1].tolist() == pytest.approx([math.inf, 0.15])
-    assert narrowed(shares, sampling(top_p=0.7500001))[1][1] == pytest.approx(1e-7, rel=1e-3)
+
+    def doubtful(**settings: object) -> list[list[int]]:
+        return [row.nonzero()[:, 0].tolist() for row in narrowed(shares.log(), sampling(**settings))[1]]
+
+    assert doubtful() == [[], []]
+    assert doubtful(top_k=2) == [[1, 2], []]
+    assert doubtful(top_k=3) == [[], []]
+    assert doubtful(top_p=0.7500001) == [[], [2]]
+
+
+def test_noise_is_gumbels_and_differs_by_key_and_token() -> None:
+    noise = gumbel(torch.arange(50) * 7919, 4000)
+    assert float(noise.mean()) == pytest.approx(0.5772, abs=0.02)
+    assert float(noise.var()) == pytest.approx(math.pi**2 / 6, abs=0.05)
+    assert len(noise.unique()) == noise.numel()
+    assert abs(float(torch.corrcoef(noise[:2])[0, 1])) < 0.05
+    assert torch.equal(gumbel(torch.tensor([7919]), 4000)[0], noise[1])
+
+
+def test_large_steps_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = PrefixModel(vocabulary=25, seed=9)
+    source, mask = random_sources(6)
+    whole = sample_search(model, source, mask, sampling(3), best=3)
+    monkeypatch.setattr("regard.search.sampling.DRAWN_AT_ONCE", 60)
+    assert sample_search(model, source, mask, sampling(3), best=3) == whole
 
 
 def test_the_batch_and_the_number_of_samples_do_not_matter() -> None:
