@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,10 +16,10 @@ from torch import Tensor
 from regard.data.batch import collate
 from regard.data.tokenizer import Tokenizer
 from regard.errors import InputError
-from regard.evaluate.metrics import WRITTEN_WITHOUT_SPACES, main_language
 from regard.progress import Task
 from regard.search.batching import token_batches
 from regard.search.texts import check_texts
+from regard.text.languages import writes_spaces
 from regard.text.units import units
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Aligner:
             raise InputError(f"there is no decoder layer {layer} to align by: the model has 1 to {layers}")
         self.layer = layer
         source, target = translator.languages
-        self._by_spaces = tuple(main_language(code) not in WRITTEN_WITHOUT_SPACES for code in (source, target))
+        self._by_spaces = (writes_spaces(source), writes_spaces(target))
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], *, progress: Task | None = None, first_line: int = 1
@@ -130,7 +131,7 @@ class Aligner:
         words = self._words(tokenizer.normalize(text), side)
         ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
         belongs = np.zeros((len(ids), len(words)))
-        for token, (start, stop) in enumerate(zip(ends, ends[1:], strict=False)):
+        for token, (start, stop) in enumerate(pairwise(ends)):
             for word, (first, last) in enumerate(words):
                 if start < last and (first < stop or (start == stop and first <= start)):
                     belongs[token, word] = 1.0

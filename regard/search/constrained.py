@@ -179,8 +179,8 @@ def _choose(
 def share_places(rows: Sequence[_Row], places: int, most: int) -> list[_Row]:
     """The rows that get a place, best first in each bank; a bank holds the rows that need equally many tokens.
 
-    The bank that needs the fewest always has a place, so that the constraints are met in the end. Then each bank has its
-    equal share of the places, the one with the likeliest row first, and likeliest rows of all banks get what is left.
+    The bank that needs the fewest always has a place, so that the constraints are met in the end. Then each bank has
+    its equal share of the places, the one with the likeliest row first; the likeliest rows of all get what is left.
     """
     ranked = sorted(rows, key=lambda row: -row.log_probability)
     banks: dict[int, list[_Row]] = {}

@@ -39,14 +39,16 @@ class ConstrainedTranslator:
         check_texts(texts, first_line)
         search = self.translator._search_config(options)
         sets = [ConstraintSet(each, self.edges) for each in constraints]
-        bound = [index for index, each in enumerate(sets) if each.constraints and texts[index].strip()]
-        free = sorted(set(range(len(texts))) - set(bound))
-        others = self.translator.translate_nbest(
-            [texts[index] for index in free], 1, progress=progress, first_line=first_line, **options
-        )
-        translations = {index: found[0] for index, found in zip(free, others, strict=True)}
-        for places in sorted({places_for(sets[index], search) for index in bound}):
-            group = {index: sets[index] for index in bound if places_for(sets[index], search) == places}
+        bound = {index: each for index, each in enumerate(sets) if each.constraints and texts[index].strip()}
+        # Blanks in the places of the others keep the numbers of lines right.
+        free = ["" if index in bound else text for index, text in enumerate(texts)]
+        others = self.translator.translate_nbest(free, 1, first_line=first_line, **options)
+        translations = {index: found[0] for index, found in enumerate(others)}
+        if progress:
+            progress.advance(len(texts) - len(bound))
+        widths = {index: places_for(each, search) for index, each in bound.items()}
+        for places in sorted(set(widths.values())):
+            group = {index: each for index, each in bound.items() if widths[index] == places}
             translations |= self._search(texts, group, places, search, first_line, progress)
         return [translations[index] for index in range(len(texts))]
 

@@ -13,6 +13,8 @@ from regard.text.units import is_unspaced, is_word_character
 CONTEXTS = ("(", "-", "。", "，", "的", "'", "a", "\n")
 """What a term is tokenized after in order to see how it is written without a space in front."""
 
+MOST_ENDINGS = 100
+
 
 class Place(Enum):
     """Where a spelling may begin."""
@@ -132,9 +134,7 @@ class ConstraintSet:
             tokens = {token for token in tokens if not self._edges.begins_in_word[token]}
         return tokens
 
-    def _matching(
-        self, unmet: tuple[int, ...], begun: tuple[int, ...], before: int
-    ) -> Iterator[tuple[int, Spelling]]:
+    def _matching(self, unmet: tuple[int, ...], begun: tuple[int, ...], before: int) -> Iterator[tuple[int, Spelling]]:
         """The spellings of unmet constraints that begin so and may stand after `before`."""
         length = len(begun)
         for index in unmet:
@@ -152,12 +152,25 @@ def term_constraint(tokenizer: Tokenizer, text: str, inflected: bool = False) ->
     """The constraint that an output holds `text`, tokenized as it would stand there."""
     text = tokenizer.normalize(text)
     spaced, inside = tuple(tokenizer.encode(text)), _encode_inside(tokenizer, text)
-    closed = not inflected and is_word_character(text[-1])
+    if inflected:
+        return Constraint((Spelling(spaced), *_with_endings(tokenizer, spaced)))
+    closed = is_word_character(text[-1])
     if inside is None or inside == spaced:
         return Constraint((Spelling(spaced),), closed)
     if is_unspaced(text[0]):
         return Constraint((Spelling(inside), Spelling(spaced, Place.START)), closed)
     return Constraint((Spelling(spaced), Spelling(inside, Place.AFTER_MARK)), closed)
+
+
+def _with_endings(tokenizer: Tokenizer, spaced: tuple[int, ...]) -> list[Spelling]:
+    """Spellings whose last token has an ending too, where the vocabulary has such tokens."""
+    pieces = tokenizer.pieces(range(tokenizer.vocabulary_size))
+    spellings = []
+    for cut in range(len(spaced)):
+        rest = "".join(tokenizer.pieces(spaced[cut:]))
+        longer = [token for token, piece in enumerate(pieces) if piece.startswith(rest) and piece != rest]
+        spellings += [Spelling((*spaced[:cut], token)) for token in longer[:MOST_ENDINGS]]
+    return spellings
 
 
 def _encode_inside(tokenizer: Tokenizer, text: str) -> tuple[int, ...] | None:

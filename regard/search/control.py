@@ -17,7 +17,7 @@ from regard.search.stand_ins import StandIn, stand_ins
 from regard.search.texts import check_texts
 from regard.text.glossary import Glossary, TermMatch
 from regard.text.masking import Edit, SpanGroup, apply_edits, group_spans, mask, restoring_edit, stands_alone
-from regard.text.spans import SpanFinder
+from regard.text.spans import Span, SpanFinder
 from regard.text.units import find_begun, find_whole
 
 if TYPE_CHECKING:
@@ -63,12 +63,24 @@ class ControlledTranslator:
         plans = [self._plan(text) for text in texts]
         found = self._constrained.translate(
             ["" if plan.alone else plan.text for plan in plans],
-            [[] if plan.alone else plan.constraints for plan in plans],
+            [plan.constraints if plan.groups else [] for plan in plans],
             progress=progress,
             first_line=first_line,
             **options,
         )
-        return [self._finish(*each) for each in zip(texts, plans, found, strict=True)]
+        finished = [self._finish(*each) for each in zip(texts, plans, found, strict=True)]
+        # What has all its terms by itself stays as it is; the others are made to have them.
+        lacking = {index for index, each in enumerate(finished) if not all(use.met for use in each.terms)}
+        lacking -= {index for index, plan in enumerate(plans) if plan.groups}
+        again = self._constrained.translate(
+            [plan.text if index in lacking else "" for index, plan in enumerate(plans)],
+            [plan.constraints for plan in plans],
+            first_line=first_line,
+            **options,
+        )
+        for index in lacking:
+            finished[index] = self._finish(texts[index], plans[index], again[index])
+        return finished
 
     @cached_property
     def _stand_ins(self) -> list[StandIn]:
@@ -85,7 +97,8 @@ class ControlledTranslator:
             word.constraint if word else self._constraint(group.text, False)
             for group, word in zip(groups, words, strict=True)
         ]
-        constraints, problems = [], {}
+        constraints: list[Constraint] = []
+        problems: dict[TermMatch, str] = {}
         room = self._constrained.room
         for match, constraint in [*wanted, *((None, each) for each in of_groups)]:
             if room is not None and sum(each.longest for each in constraints) + constraint.longest > room:
@@ -120,12 +133,11 @@ class ControlledTranslator:
     def _finish(self, source: str, plan: _Plan, found: Translation) -> ControlledTranslation:
         """Put spans back, see where terms stand, and insert what is missing."""
         if plan.alone:
-            spans = [SpanUse(span.text, span.kind, span.start, True, False, span.start) for span in _spans(plan.groups)]
-            return ControlledTranslation(dataclasses.replace(found, text=source), (), tuple(spans))
+            spans = [span for group in plan.groups for span in group.spans]
+            uses = tuple(SpanUse(span.text, span.kind, span.start, True, False, span.start) for span in spans)
+            return ControlledTranslation(dataclasses.replace(found, text=source), (), uses)
         places = self._places(plan, found)
-        restored = {
-            index: restoring_edit(found.text, *place, plan.groups[index]) for index, place in places.items()
-        }
+        restored = {index: restoring_edit(found.text, *place, plan.groups[index]) for index, place in places.items()}
         taken = [(edit.start, edit.stop) for edit in restored.values()]
         edits = list(restored.values())
         at_term: dict[TermMatch, int] = {}
@@ -135,6 +147,7 @@ class ControlledTranslator:
                 taken.append(place)
                 at_term[match] = len(edits)
                 edits.append(Edit(*place, match.term.target))
+        edits += _surplus(found.text, plan.groups, taken)
         missing = [index for index in range(len(plan.groups)) if index not in places]
         at_group = {index: order for order, index in enumerate(restored)}
         for index in missing:
@@ -196,11 +209,18 @@ def _is_apart(place: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool
     return all(place[1] <= start or stop <= place[0] for start, stop in others)
 
 
-def _spans(groups: Sequence[SpanGroup]) -> list:
-    return [span for group in groups for span in group.spans]
+def _surplus(text: str, groups: Sequence[SpanGroup], taken: list[tuple[int, int]]) -> list[Edit]:
+    """Remove what the model wrote by itself of the texts that are to come exactly as often as in the source."""
+    edits = []
+    for written in sorted({span.text for group in groups for span in group.spans}, key=lambda written: -len(written)):
+        for start, stop in find_whole(text, written):
+            if _is_apart((start, stop), taken):
+                taken.append((start, stop))
+                edits.append(Edit(start - (text[start - 1 : start] == " "), stop, ""))
+    return edits
 
 
-def _inside(group: SpanGroup, text: str, place: tuple[int, int]) -> list:
+def _inside(group: SpanGroup, text: str, place: tuple[int, int]) -> list[tuple[Span, int]]:
     """Each span of a group, and where it is in the output."""
     start = text.index(group.text, place[0])
     return [(span, start + span.start - group.start) for span in group.spans]

@@ -94,7 +94,9 @@ class ControlReport:
         totals = self.totals
         parts = []
         if totals["terms"]:
-            parts.append(f"terms: {totals['terms_met']:,} of {totals['terms']:,} used, in {totals['lines_with_terms']:,} lines")
+            parts.append(
+                f"terms: {totals['terms_met']:,} of {totals['terms']:,} used, in {totals['lines_with_terms']:,} lines"
+            )
         if totals["spans"]:
             parts.append(
                 f"spans: {totals['spans']:,} kept in {totals['lines_with_spans']:,} lines, "

@@ -46,7 +46,7 @@ def stand_ins(translator: Translator) -> list[StandIn]:
 
 
 def _candidates(tokenizers: Tokenizers) -> list[StandIn]:
-    """Digits first, then words drawn evenly from the rarer half of the vocabulary: common ones are needed as they are."""
+    """Digits first, then words drawn evenly from the rarer half of the vocabulary: common ones are needed."""
     words = [text for text in _words(tokenizers.target) if len(text) > 1 or text.isdigit()]
     digits = [text for text in words if text.isdigit()]
     others = [text for text in words if not text.isdigit()]

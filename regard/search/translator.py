@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Self, TypedDict, Unpack
 
@@ -15,14 +15,20 @@ from regard.errors import InputError
 from regard.models.folder import LoadedModel, load_model
 from regard.progress import Task
 from regard.recipe import parse_config
+from regard.search.alignment import Aligner, Alignment
 from regard.search.batching import pad, token_batches
 from regard.search.beam import beam_search
+from regard.search.confidence import Calibration
+from regard.search.control import ControlledTranslator
+from regard.search.documents import translate_document
 from regard.search.engine import engine_for
 from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
 from regard.search.texts import check_texts, chunks
+from regard.text.glossary import Glossary
+from regard.text.spans import SpanFinder
 
 LONGEST_SOURCE = 2048
 """Tokens of an input that are read, where the model's positions set no limit: attention grows with their square."""
@@ -56,6 +62,13 @@ class Translation:
     """The tokens as they can be printed."""
     finished: bool
     """Whether the model ended it; otherwise the length limit did."""
+    confidence: float | None = None
+    """The chance from 0 to 1 that it is good; None where the model has not been calibrated."""
+
+    @property
+    def mean_log_probability(self) -> float:
+        """Log-probability by token, the end mark included."""
+        return self.log_probability / max(1, len(self.tokens) + self.finished)
 
 
 EMPTY = Translation("", 0.0, 0.0, [], [], True)
@@ -70,11 +83,14 @@ class Translator:
         learned = self.config.model.positions == "learned"
         self._longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
         self._longest_target = self.config.model.max_positions if learned else None
+        self.calibration: Calibration | None = None
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read a model folder."""
-        return cls(load_model(folder))
+        translator = cls(load_model(folder))
+        translator.calibration = Calibration.load(Path(folder))
+        return translator
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -117,6 +133,18 @@ class Translator:
         for chunk in chunks(lines):
             yield from self.translate(chunk, progress=progress, first_line=number, **options)
             number += len(chunk)
+
+    def controlled(self, glossary: Glossary | None = None, keep: SpanFinder | None = None) -> ControlledTranslator:
+        """A translator that uses the terms of a glossary, and keeps spans such as placeholders unchanged."""
+        return ControlledTranslator(self, glossary, keep)
+
+    def translate_document(self, text: str, *, progress: Task | None = None, **options: Unpack[SearchOptions]) -> str:
+        """A text of many sentences, translated sentence by sentence; its lines and white space stay."""
+        return translate_document(self, text, lambda texts: self.translate(texts, progress=progress, **options))
+
+    def align(self, sources: Sequence[str], targets: Sequence[str], layer: int | None = None) -> list[Alignment]:
+        """Which words of each target belong to which of its source, by the model's attention."""
+        return Aligner(self, layer).align(sources, targets)
 
     def score(
         self,
@@ -182,7 +210,7 @@ class Translator:
         target = self.tokenizers.target
         # A text is one line, and so is its translation, whatever an untrained model may say.
         text = target.decode(hypothesis.tokens).replace("\n", " ")
-        return Translation(
+        translation = Translation(
             text=text,
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
@@ -190,6 +218,9 @@ class Translator:
             pieces=target.pieces(hypothesis.tokens),
             finished=hypothesis.finished,
         )
+        if self.calibration is None:
+            return translation
+        return replace(translation, confidence=self.calibration.confidence(translation.mean_log_probability))
 
     def _search_config(self, options: SearchOptions) -> SearchConfig:
         """The model's own search settings with those of this call over them, checked as a recipe's are."""

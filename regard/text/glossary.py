@@ -77,7 +77,8 @@ class Glossary:
             term = _parse(line, f"{path}:{number}")
             if term.source in lines:
                 raise CorpusError(
-                    f"{path}:{number}: the term {term.source!r} is on line {lines[term.source]} already; keep one of them"
+                    f"{path}:{number}: the term {term.source!r} is on line {lines[term.source]} already; "
+                    "keep one of them"
                 )
             lines[term.source] = number
             terms.append(term)
@@ -91,7 +92,9 @@ class Glossary:
         found: list[TermMatch] = []
         place = 0
         while place < len(words):
-            match = next((each for each in self._by_first.get(words[place].text.lower(), ()) if _fits(each, words, place)), None)
+            match = next(
+                (each for each in self._by_first.get(words[place].text.lower(), ()) if _fits(each, words, place)), None
+            )
             if match is None:
                 place += 1
                 continue
