@@ -123,4 +123,8 @@ def _lines(translator: Translator, files: TranslationFiles, flags: ControlFlags,
 
 
 def _line(found: ControlledTranslation, confidence: bool) -> str:
-    return f"{found.translation.confidence or 0.0:.3f}\t{found.text}" if confidence else found.text
+    """A line of output; what the model was not asked for has no confidence in front of its TAB."""
+    if not confidence:
+        return found.text
+    value = found.translation.confidence
+    return f"{'' if value is None else f'{value:.3f}'}\t{found.text}"

@@ -79,8 +79,8 @@ def fingerprint(folder: Path) -> str:
 def logistic(value: float) -> float:
     """1 / (1 + exp(-value))."""
     if value >= 0:
-        return 1.0 / (1.0 + math.exp(-min(value, 700.0)))
-    return math.exp(max(value, -700.0)) / (1.0 + math.exp(max(value, -700.0)))
+        return 1.0 / (1.0 + math.exp(-value))
+    return math.exp(value) / (1.0 + math.exp(value))
 
 
 def fit_logistic(features: Sequence[float], good: Sequence[bool]) -> tuple[float, float]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -26,16 +26,24 @@ PLACES, MOST_PLACES = 8, 32
 """The beam of a constrained search is at least so wide, and grows by as much with its constraints' tokens."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A live hypothesis, or a continuation of one."""
+class _Row(NamedTuple):
+    """A live hypothesis."""
 
     tokens: tuple[int, ...]
     log_probability: float
     progress: Progress
-    needed: int
     origin: int = 0
     """The place in the beam of what it continues."""
+
+
+class Continuation(NamedTuple):
+    """A token behind a live hypothesis."""
+
+    log_probability: float
+    token: int
+    origin: int
+    """The place in the beam of the hypothesis."""
+    progress: Progress
 
 
 class _Sentence:
@@ -44,7 +52,7 @@ class _Sentence:
     def __init__(self, number: int, constraints: ConstraintSet, limit: int, best: int) -> None:
         self.number, self.constraints, self.limit = number, constraints, limit
         self.found = NBest(best)
-        self.rows = [_Row((), 0.0, constraints.start, constraints.tokens)]
+        self.rows = [_Row((), 0.0, constraints.start)]
 
 
 def places_for(constraints: ConstraintSet, config: SearchConfig) -> int:
@@ -112,7 +120,8 @@ def _extend(
 ) -> None:
     """Give each sentence its next rows, from log-probabilities [B * W, V]; put what has ended aside."""
     width = len(log_probabilities) // len(sentences)
-    likeliest = _allowed(sentences, log_probabilities, in_word, width).topk(min(places, log_probabilities.size(1)))
+    count = min(max(config.beam, PLACES), log_probabilities.size(1))
+    likeliest = _allowed(sentences, log_probabilities, in_word, width).topk(count)
     values, tokens = likeliest.values.tolist(), likeliest.indices.tolist()
     wanted = [
         (index * width + place, token)
@@ -149,45 +158,43 @@ def _choose(
     sentence: _Sentence, values: list[list[float]], tokens: list[list[int]], places: int, config: SearchConfig
 ) -> None:
     """Replace a sentence's rows by the best of their continuations, shared among banks."""
-    constraints, continuations = sentence.constraints, []
+    continuations = []
     for origin, row in enumerate(sentence.rows):
         for token, value in dict(zip(tokens[origin], values[origin], strict=True)).items():
-            if not value > -math.inf:  # NaN, too
-                continue
-            progress = row.progress if token == EOS_ID else constraints.advance(row.progress, token)
-            needed = constraints.needed(progress)
-            log_probability = row.log_probability + value
-            continuations.append(_Row((*row.tokens, token), log_probability, progress, needed, origin))
+            if value > -math.inf:  # not for NaN, either
+                progress = row.progress if token == EOS_ID else sentence.constraints.advance(row.progress, token)
+                continuations.append(Continuation(row.log_probability + value, token, origin, progress))
     length = len(sentence.rows[0].tokens) + 1
-    fitting = [row for row in continuations if row.needed <= sentence.limit - length]
+    fitting = [each for each in continuations if each.progress.needed <= sentence.limit - length]
     if not fitting and continuations:
-        least = min(row.needed for row in continuations)
-        fitting = [row for row in continuations if row.needed == least]
+        least = min(each.progress.needed for each in continuations)
+        fitting = [each for each in continuations if each.progress.needed == least]
         sentence.limit = length + least
     penalty = length_penalty(length, config)
     live = []
-    for row in share_places(fitting, places, constraints.tokens):
-        ended = row.tokens[-1] == EOS_ID
-        if ended or (length >= sentence.limit and not row.needed):
-            output = list(row.tokens[:-1] if ended else row.tokens)
-            sentence.found.add(Hypothesis(output, row.log_probability / penalty, row.log_probability, ended))
+    for log_probability, token, origin, progress in share_places(fitting, places, sentence.constraints.tokens):
+        before = sentence.rows[origin].tokens
+        if token == EOS_ID:
+            sentence.found.add(Hypothesis(list(before), log_probability / penalty, log_probability, True))
+        elif length >= sentence.limit and not progress.needed:
+            sentence.found.add(Hypothesis([*before, token], log_probability / penalty, log_probability, False))
         else:
-            live.append(row)
+            live.append(_Row((*before, token), log_probability, progress, origin))
     sentence.rows = live
 
 
-def share_places(rows: Sequence[_Row], places: int, most: int) -> list[_Row]:
+def share_places(rows: Sequence[Continuation], places: int, most: int) -> list[Continuation]:
     """The rows that get a place, best first in each bank; a bank holds the rows that need equally many tokens.
 
     The bank that needs the fewest always has a place, so that the constraints are met in the end. Then each bank has
     its equal share of the places, the one with the likeliest row first; the likeliest rows of all get what is left.
     """
     ranked = sorted(rows, key=lambda row: -row.log_probability)
-    banks: dict[int, list[_Row]] = {}
+    banks: dict[int, list[Continuation]] = {}
     for row in ranked:
-        banks.setdefault(row.needed, []).append(row)
+        banks.setdefault(row.progress.needed, []).append(row)
     share = max(1, places // (most + 1))
-    chosen: list[_Row] = []
+    chosen: list[Continuation] = []
     foremost = min(banks, default=0)
     for bank in sorted(banks, key=lambda bank: (bank != foremost, -banks[bank][0].log_probability)):
         chosen += banks[bank][: min(share, places - len(chosen))]

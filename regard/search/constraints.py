@@ -82,6 +82,8 @@ class Progress:
     """The token in front of `begun`."""
     closed: bool = False
     """Whether the next token must not go on with the word."""
+    needed: int = 0
+    """How many tokens will do to meet all that is unmet, going on with what has been begun."""
 
     @property
     def last(self) -> int:
@@ -93,8 +95,13 @@ class ConstraintSet:
 
     def __init__(self, constraints: Sequence[Constraint], edges: TokenEdges) -> None:
         self.constraints, self._edges = tuple(constraints), edges
-        self.start = Progress(tuple(range(len(self.constraints))))
-        self.tokens = sum(constraint.longest for constraint in self.constraints)
+        self._longest = [constraint.longest for constraint in self.constraints]
+        self.tokens = sum(self._longest)
+        self.start = Progress(tuple(range(len(self.constraints))), needed=self.tokens)
+        self._by_first: dict[int, list[tuple[int, Spelling]]] = {}
+        for index, constraint in enumerate(self.constraints):
+            for spelling in constraint.spellings:
+                self._by_first.setdefault(spelling.tokens[0], []).append((index, spelling))
         self.reserved = tuple(
             {token for each in constraints if each.reserved for spelling in each.spellings for token in spelling.tokens}
         )
@@ -102,30 +109,29 @@ class ConstraintSet:
     def advance(self, progress: Progress, token: int) -> Progress:
         """The progress after one more token; what had been begun is given up where the token does not go on with it."""
         begun, before = (*progress.begun, token), progress.before
+        unmet, needed = progress.unmet, sum(self._longest[index] for index in progress.unmet)
         while begun:
-            going_on = False
-            for index, spelling in self._matching(progress.unmet, begun, before):
-                if len(spelling.tokens) == len(begun):
-                    unmet = tuple(other for other in progress.unmet if other != index)
-                    return Progress(unmet, (), token, self.constraints[index].closed)
-                going_on = True
-            if going_on:
-                return Progress(progress.unmet, begun, before)
+            saved = 0
+            for index, spelling in self._matching(unmet, begun, before):
+                left = len(spelling.tokens) - len(begun)
+                if not left:
+                    rest = tuple(other for other in unmet if other != index)
+                    closed = self.constraints[index].closed
+                    return Progress(rest, (), token, closed, needed - self._longest[index])
+                saved = max(saved, self._longest[index] - left)
+            if saved:
+                return Progress(unmet, begun, before, False, needed - saved)
             before, begun = begun[0], begun[1:]
-        return Progress(progress.unmet, (), token)
-
-    def needed(self, progress: Progress) -> int:
-        """How many tokens will do to meet all that is unmet, going on with what has been begun."""
-        saved = 0
-        if progress.begun:
-            for index, spelling in self._matching(progress.unmet, progress.begun, progress.before):
-                left = len(spelling.tokens) - len(progress.begun)
-                saved = max(saved, self.constraints[index].longest - left)
-        return sum(self.constraints[index].longest for index in progress.unmet) - saved
+        return Progress(unmet, (), token, False, needed)
 
     def advancing(self, progress: Progress) -> set[int]:
         """The tokens that go on with what has been begun, or begin a constraint that is unmet."""
-        tokens = {spelling.tokens[0] for _, spelling in self._matching(progress.unmet, (), progress.last)}
+        unmet = set(progress.unmet)
+        tokens = {
+            token
+            for token, spellings in self._by_first.items()
+            if any(index in unmet and self._may_follow(spelling, progress.last) for index, spelling in spellings)
+        }
         if progress.begun:
             place = len(progress.begun)
             matching = self._matching(progress.unmet, progress.begun, progress.before)
@@ -137,10 +143,9 @@ class ConstraintSet:
     def _matching(self, unmet: tuple[int, ...], begun: tuple[int, ...], before: int) -> Iterator[tuple[int, Spelling]]:
         """The spellings of unmet constraints that begin so and may stand after `before`."""
         length = len(begun)
-        for index in unmet:
-            for spelling in self.constraints[index].spellings:
-                if spelling.tokens[:length] == begun and self._may_follow(spelling, before):
-                    yield index, spelling
+        for index, spelling in self._by_first.get(begun[0], ()):
+            if index in unmet and spelling.tokens[:length] == begun and self._may_follow(spelling, before):
+                yield index, spelling
 
     def _may_follow(self, spelling: Spelling, before: int) -> bool:
         if spelling.place is Place.ANYWHERE:

@@ -95,13 +95,17 @@ class ControlReport:
         parts = []
         if totals["terms"]:
             parts.append(
-                f"terms: {totals['terms_met']:,} of {totals['terms']:,} used, in {totals['lines_with_terms']:,} lines"
+                f"terms: {totals['terms_met']:,} of {totals['terms']:,} used {_lines(totals['lines_with_terms'])}"
             )
         if totals["spans"]:
             parts.append(
-                f"spans: {totals['spans']:,} kept in {totals['lines_with_spans']:,} lines, "
+                f"spans: {totals['spans']:,} kept {_lines(totals['lines_with_spans'])}, "
                 f"{totals['spans_inserted']:,} of them put in afterwards"
             )
         missing = [(entry["line"], use) for entry in self.entries for use in entry["terms"] if not use["met"]]
         parts += [f"line {line}: the term {use['target']!r} {use['problem']}" for line, use in missing]
         return "\n".join(parts) or "no terms and no spans to keep were found"
+
+
+def _lines(count: int) -> str:
+    return f"in {count:,} line{'' if count == 1 else 's'}"

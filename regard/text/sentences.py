@@ -11,12 +11,12 @@ from regard.text.languages import main_language
 _TITLES = "Dr Prof St Mr Mrs Ms Mme Mlle M MM Jr Sr Hr Fr Rev Gen Col Lt Sgt Capt Gov Sen Rep Hon Pr Me Mgr"
 ABBREVIATIONS: dict[str, frozenset[str]] = {
     "en": frozenset(
-        f"{_TITLES} vs e.g i.e cf al No Nos Fig Figs Vol vols pp p ch ed eds approx Inc Ltd Co Corp Mt Ave Blvd Rd "
+        f"{_TITLES} vs e.g i.e cf al No Nos fig figs vol vols pp p ch ed eds approx Inc Ltd Co Corp Mt Ave Blvd Rd "
         "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec a.m p.m U.S U.K".split()
     ),
     "de": frozenset(
         f"{_TITLES} z.B z. d.h d. u.a u. o.ä o. s.o s.u s. i.d.R v.a bzw ca Nr Nrn Str evtl ggf inkl exkl vgl Abb Bd "
-        "Jh Mio Mrd Tel geb gest sog bes max min Mo Di Mi Do Sa So Jan Feb Aug Sept Okt Nov Dez Art Abs Kap S Aufl "
+        "Jh Mio Mrd Tel geb gest sog bes max min Jan Feb Aug Sept Okt Nov Dez Art Abs Kap S Aufl "
         "Hrsg Dipl Ing".split()
     ),
     "fr": frozenset(
@@ -67,7 +67,7 @@ def _ends(text: str, found: re.Match[str], language: str) -> bool:
         return True
     before = text[: found.start()]
     word = re.split(r"[\s(\[\"'„“«»‚‘’，。：；、！？]", before)[-1]
-    if word in ABBREVIATIONS.get(language, _ALL):
+    if not {word, word[:1].lower() + word[1:]}.isdisjoint(ABBREVIATIONS.get(language, _ALL)):
         return False
     if _LETTER.search(before) and not (language == "en" and word == "I"):
         return False
