@@ -22,7 +22,7 @@ def test_a_glossary_with_a_report(tiny_run: Path, glossary: Path, tmp_path: Path
     report = tmp_path / "report.json"
     text = b"The cat sees the dog.\n\na man eats 3 apples.\n"
     finished = regard("translate", tiny_run, "--glossary", glossary, "--report", report, input=text)
-    assert (finished.code, finished.errors) == (0, "")
+    assert (finished.code, finished.errors) == (0, "terms: 2 of 2 used in 1 line\n")
     lines = finished.output.split("\n")
     assert len(lines) == 4
     assert find_whole(lines[0], "le minou")
@@ -87,15 +87,18 @@ def test_calibration_and_confidence(tiny_model: Path, tiny_run: Path, tmp_path: 
     before = regard("translate", tiny_model, "--confidence", input=b"the cat\n")
     assert before.code == 2
     assert f"{tiny_model}: has no {CALIBRATION} for its weights; make it with `regard calibrate`" in before.errors
-    corpus = tiny_run.parent / "corpus"
+    sources = tiny_run.parent / "corpus" / "train.en"
+    translated = regard("translate", tiny_model, "--beam", "1", "--input", sources).output.splitlines()
+    references = tmp_path / "references.fr"
+    references.write_text("".join(f"{text if number % 5 else '§'}\n" for number, text in enumerate(translated)))
     figures = tmp_path / "figures.json"
-    options = ["--threshold", "12", "--beam", "1", "--json", figures]
-    finished = regard("calibrate", tiny_model, corpus / "train.en", corpus / "train.fr", *options)
+    finished = regard("calibrate", tiny_model, sources, references, "--beam", "1", "--json", figures)
     assert finished.code == 0, finished.errors
     assert "Fitted to 100 translations, measured on 100 others." in finished.output
     assert "Expected calibration error:" in finished.output
     kept = json.loads((tiny_model / CALIBRATION).read_text(encoding="utf-8"))
     measured = json.loads(figures.read_text(encoding="utf-8"))
+    assert measured["base_rate"] == pytest.approx(0.8)
     assert kept["slope"] == measured["slope"] >= 0
     assert sum(row["sentences"] for row in measured["table"]) == measured["held_out"] == 100
     lines = regard("translate", tiny_model, "--confidence", input=b"the cat\n\na man eats\n").output.split("\n")

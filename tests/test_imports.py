@@ -14,6 +14,7 @@ FLOW = (
     ("atomic", "config", "figures", "progress"),
     ("recipe", "keys"),
     ("data",),
+    ("text",),
     ("streams",),
     ("native",),
     ("nn",),

@@ -46,17 +46,18 @@ class Aligner:
     """Aligns pairs of texts with one model and one of its decoder layers.
 
     Where no layer is given, it is the one that, on the first pairs, links target words to the most different source
-    words: a layer that looks everywhere at once, or always at the end, links them all to a few.
+    words: a layer that looks everywhere at once, or always at the end, links them all to a few. Words are parted by
+    spaces, where the language has them; with `by_units` marks are parted from words, too.
     """
 
-    def __init__(self, translator: Translator, layer: int | None = None) -> None:
+    def __init__(self, translator: Translator, layer: int | None = None, by_units: bool = False) -> None:
         self._translator = translator
         layers = translator.config.model.decoder_layers
         if layer is not None and not 1 <= layer <= layers:
             raise InputError(f"there is no decoder layer {layer} to align by: the model has 1 to {layers}")
         self.layer = layer
         source, target = translator.languages
-        self._by_spaces = (writes_spaces(source), writes_spaces(target))
+        self._by_spaces = (writes_spaces(source) and not by_units, writes_spaces(target) and not by_units)
 
     def align(
         self, sources: Sequence[str], targets: Sequence[str], *, progress: Task | None = None, first_line: int = 1
@@ -73,8 +74,8 @@ class Aligner:
         return [
             Alignment(
                 _links(weights[index][self.layer - 1]) if index in weights and self.layer else (),
-                _texts(source, self._words(source, 0)),
-                _texts(target, self._words(target, 1)),
+                _texts(source, self.words(source, 0)),
+                _texts(target, self.words(target, 1)),
             )
             for index, (source, target) in enumerate(zip(sources, targets, strict=True))
         ]
@@ -121,14 +122,15 @@ class Aligner:
             raise InputError("this model keeps no cross attention, so its translations cannot be aligned by it")
         return torch.stack([recorded[layer] for layer in sorted(recorded)], dim=1).double().numpy()
 
-    def _words(self, text: str, side: int) -> list[Range]:
+    def words(self, text: str, side: int) -> list[Range]:
+        """Where the words of a source (side 0) or of a target (1) are: starts and stops."""
         if self._by_spaces[side]:
             return [found.span() for found in re.finditer(r"\S+", text)]
         return [(unit.start, unit.stop) for unit in units(text)]
 
     def _membership(self, tokenizer: Tokenizer, ids: list[int], text: str, side: int) -> Weights:
         """[tokens, words]: 1 where a token spells a part of a word."""
-        words = self._words(tokenizer.normalize(text), side)
+        words = self.words(tokenizer.normalize(text), side)
         ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
         belongs = np.zeros((len(ids), len(words)))
         for token, (start, stop) in enumerate(pairwise(ends)):

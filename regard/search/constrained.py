@@ -86,11 +86,12 @@ def constrained_search(
     found = [sentence.found for sentence in sentences]
     places = max((places_for(each, config) for each in constraints), default=1)
     in_word = torch.tensor(edges.begins_in_word, device=source.device)
+    no_ending = in_word & ~torch.tensor(edges.is_ending or edges.begins_in_word, device=source.device)
     state = engine.start(engine.encode(source, source_mask)) if sentences else None
     tokens = first_tokens(len(source), source.device)[:, 0]
     while sentences and state is not None:
         logits, state = engine.step(tokens, state)
-        _extend(sentences, logits.float().log_softmax(dim=-1), in_word, places, config)
+        _extend(sentences, logits.float().log_softmax(dim=-1), (in_word, no_ending), places, config)
         staying = [index for index, sentence in enumerate(sentences) if _goes_on(sentence, config)]
         width = len(logits) // len(sentences)
         rows = [
@@ -116,12 +117,19 @@ def _limit(usual: int, needed: int, longest: int | None) -> int:
 
 
 def _extend(
-    sentences: list[_Sentence], log_probabilities: Tensor, in_word: Tensor, places: int, config: SearchConfig
+    sentences: list[_Sentence],
+    log_probabilities: Tensor,
+    inside: tuple[Tensor, Tensor],
+    places: int,
+    config: SearchConfig,
 ) -> None:
-    """Give each sentence its next rows, from log-probabilities [B * W, V]; put what has ended aside."""
+    """Give each sentence its next rows, from log-probabilities [B * W, V]; put what has ended aside.
+
+    `inside` are two masks [V]: tokens that go on with a word, and those of them that are more than an ending.
+    """
     width = len(log_probabilities) // len(sentences)
     count = min(max(config.beam, PLACES), log_probabilities.size(1))
-    likeliest = _allowed(sentences, log_probabilities, in_word, width).topk(count)
+    likeliest = _allowed(sentences, log_probabilities, inside, width).topk(count)
     values, tokens = likeliest.values.tolist(), likeliest.indices.tolist()
     wanted = [
         (index * width + place, token)
@@ -138,7 +146,9 @@ def _extend(
         _choose(sentence, values[first : first + width], tokens[first : first + width], places, config)
 
 
-def _allowed(sentences: list[_Sentence], log_probabilities: Tensor, in_word: Tensor, width: int) -> Tensor:
+def _allowed(
+    sentences: list[_Sentence], log_probabilities: Tensor, inside: tuple[Tensor, Tensor], width: int
+) -> Tensor:
     """The log-probabilities [B * W, V] without tokens that may not come next, unless they advance a constraint."""
     allowed = log_probabilities.clone()
     allowed[:, list(forbidden_tokens(allowed.size(1)))] = -math.inf
@@ -146,8 +156,10 @@ def _allowed(sentences: list[_Sentence], log_probabilities: Tensor, in_word: Ten
     lacking = [place for place, row in rows if row.progress.unmet]
     allowed[lacking, EOS_ID] = -math.inf
     closed = [place for place, row in rows if row.progress.closed]
-    if closed:
-        allowed[closed] = allowed[closed].masked_fill(in_word, -math.inf)
+    ending = [place for place, row in rows if row.progress.ending]
+    for places, forbidden in zip((closed, ending), inside, strict=True):
+        if places:
+            allowed[places] = allowed[places].masked_fill(forbidden, -math.inf)
     for index, sentence in enumerate(sentences):
         if sentence.constraints.reserved:
             allowed[index * width : (index + 1) * width, list(sentence.constraints.reserved)] = -math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from regard.data.tokenizer import Tokenizer
@@ -13,7 +13,7 @@ from regard.text.units import is_unspaced, is_word_character
 CONTEXTS = ("(", "-", "。", "，", "的", "'", "a", "\n")
 """What a term is tokenized after in order to see how it is written without a space in front."""
 
-MOST_ENDINGS = 100
+MOST_ENDINGS, LONGEST_ENDING = 100, 3
 
 
 class Place(Enum):
@@ -32,6 +32,8 @@ class Spelling:
 
     tokens: tuple[int, ...]
     place: Place = Place.ANYWHERE
+    ending: bool = False
+    """A token of a few letters may follow and be its ending."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class TokenEdges:
 
     begins_in_word: tuple[bool, ...]
     ends_in_word: tuple[bool, ...]
+    is_ending: tuple[bool, ...] = ()
+    """Which are a few letters that can end a word."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> TokenEdges:
@@ -67,7 +71,9 @@ class TokenEdges:
         for mark in range(FIRST_BYTE_ID):
             edges[mark] = (" ", " ")
         return cls(
-            tuple(is_word_character(first) for first, _ in edges), tuple(is_word_character(last) for _, last in edges)
+            tuple(is_word_character(first) for first, _ in edges),
+            tuple(is_word_character(last) for _, last in edges),
+            tuple(piece.isalpha() and len(piece) <= LONGEST_ENDING for piece in pieces),
         )
 
 
@@ -82,6 +88,8 @@ class Progress:
     """The token in front of `begun`."""
     closed: bool = False
     """Whether the next token must not go on with the word."""
+    ending: bool = False
+    """Whether the next token may go on with the word only as its ending."""
     needed: int = 0
     """How many tokens will do to meet all that is unmet, going on with what has been begun."""
 
@@ -108,6 +116,8 @@ class ConstraintSet:
 
     def advance(self, progress: Progress, token: int) -> Progress:
         """The progress after one more token; what had been begun is given up where the token does not go on with it."""
+        if progress.ending and self._edges.is_ending[token]:
+            return replace(progress, before=token, closed=True, ending=False)
         begun, before = (*progress.begun, token), progress.before
         unmet, needed = progress.unmet, sum(self._longest[index] for index in progress.unmet)
         while begun:
@@ -116,13 +126,13 @@ class ConstraintSet:
                 left = len(spelling.tokens) - len(begun)
                 if not left:
                     rest = tuple(other for other in unmet if other != index)
-                    closed = self.constraints[index].closed
-                    return Progress(rest, (), token, closed, needed - self._longest[index])
+                    closed = self.constraints[index].closed and not spelling.ending
+                    return Progress(rest, (), token, closed, spelling.ending, needed - self._longest[index])
                 saved = max(saved, self._longest[index] - left)
             if saved:
-                return Progress(unmet, begun, before, False, needed - saved)
+                return Progress(unmet, begun, before, needed=needed - saved)
             before, begun = begun[0], begun[1:]
-        return Progress(unmet, (), token, False, needed)
+        return Progress(unmet, (), token, needed=needed)
 
     def advancing(self, progress: Progress) -> set[int]:
         """The tokens that go on with what has been begun, or begin a constraint that is unmet."""
@@ -136,7 +146,7 @@ class ConstraintSet:
             place = len(progress.begun)
             matching = self._matching(progress.unmet, progress.begun, progress.before)
             tokens |= {spelling.tokens[place] for _, spelling in matching}
-        if progress.closed:
+        if progress.closed or progress.ending:
             tokens = {token for token in tokens if not self._edges.begins_in_word[token]}
         return tokens
 
@@ -158,7 +168,7 @@ def term_constraint(tokenizer: Tokenizer, text: str, inflected: bool = False) ->
     text = tokenizer.normalize(text)
     spaced, inside = tuple(tokenizer.encode(text)), _encode_inside(tokenizer, text)
     if inflected:
-        return Constraint((Spelling(spaced), *_with_endings(tokenizer, spaced)))
+        return Constraint((Spelling(spaced, ending=True), *_with_endings(tokenizer, spaced)), closed=True)
     closed = is_word_character(text[-1])
     if inside is None or inside == spaced:
         return Constraint((Spelling(spaced),), closed)
@@ -173,9 +183,14 @@ def _with_endings(tokenizer: Tokenizer, spaced: tuple[int, ...]) -> list[Spellin
     spellings = []
     for cut in range(len(spaced)):
         rest = "".join(tokenizer.pieces(spaced[cut:]))
-        longer = [token for token, piece in enumerate(pieces) if piece.startswith(rest) and piece != rest]
+        longer = [token for token, piece in enumerate(pieces) if 0 < _ending(piece, rest) <= LONGEST_ENDING]
         spellings += [Spelling((*spaced[:cut], token)) for token in longer[:MOST_ENDINGS]]
     return spellings
+
+
+def _ending(piece: str, rest: str) -> int:
+    """How many letters a token has beyond the rest of a word; 0 where it is another word."""
+    return len(piece) - len(rest) if piece.startswith(rest) and piece[len(rest) :].isalpha() else 0
 
 
 def _encode_inside(tokenizer: Tokenizer, text: str) -> tuple[int, ...] | None:

@@ -14,6 +14,7 @@ from regard.search.constrained_translation import ConstrainedTranslator
 from regard.search.constraints import Constraint, term_constraint
 from regard.search.control_report import ControlledTranslation, SpanUse, TermUse
 from regard.search.stand_ins import StandIn, stand_ins
+from regard.search.substitution import likelihoods_of_the_rest, substitutions
 from regard.search.texts import check_texts
 from regard.text.glossary import Glossary, TermMatch
 from regard.text.masking import Edit, SpanGroup, apply_edits, group_spans, mask, restoring_edit, stands_alone
@@ -80,7 +81,43 @@ class ControlledTranslator:
         )
         for index in lacking:
             finished[index] = self._finish(texts[index], plans[index], again[index])
+        self._improve(sorted(lacking), texts, plans, found, finished, options)
         return finished
+
+    def _improve(
+        self,
+        lacking: list[int],
+        texts: Sequence[str],
+        plans: Sequence[_Plan],
+        plain: Sequence[Translation],
+        finished: list[ControlledTranslation],
+        options: SearchOptions,
+    ) -> None:
+        """Take the plain translation with terms in the places of its words, where that leaves the rest more likely."""
+        missing = [self._missing(plans[index], plain[index].text) for index in lacking]
+        sources, translations = [texts[index] for index in lacking], [plain[index] for index in lacking]
+        found = substitutions(self._translator, sources, translations, missing, **options)
+        others = {
+            index: self._finish(texts[index], plans[index], translation)
+            for index, translation in zip(lacking, found, strict=True)
+            if translation is not None
+        }
+        others = {index: each for index, each in others.items() if all(use.met for use in each.terms)}
+        rivals = [(texts[index], each) for index, each in others.items()]
+        rivals += [(texts[index], finished[index]) for index in others]
+        likely = likelihoods_of_the_rest(self._translator, rivals)
+        for index, rest, former in zip(others, likely, likely[len(others) :], strict=False):
+            finished[index] = others[index] if rest > former else finished[index]
+
+    def _missing(self, plan: _Plan, text: str) -> list[TermMatch]:
+        """The terms that a text lacks."""
+        taken: list[tuple[int, int]] = []
+        missing = []
+        for match in sorted(plan.terms, key=lambda match: -len(match.term.target)):
+            place = self._place_of(match, text, taken)
+            missing += [match] if place is None else []
+            taken += [place] if place else []
+        return missing
 
     @cached_property
     def _stand_ins(self) -> list[StandIn]:
@@ -193,7 +230,7 @@ class ControlledTranslator:
         ends: list[int] = []
         for word in alignment.target:
             ends.append(text.index(word, ends[-1] if ends else 0) + len(word))
-        before = len(Aligner(self._translator)._words(source[: group.start], 0))
+        before = len(Aligner(self._translator).words(source[: group.start], 0))
         linked = [(origin, ends[target]) for origin, target in alignment.links if origin < before]
         place = max(linked)[1] if linked else 0
         while inside := [stop for start, stop in taken if start < place < stop]:
