@@ -29,6 +29,10 @@ Weights = NDArray[np.float64]
 Range = tuple[int, int]
 
 
+class NoAttentionError(InputError):
+    """A model that shows no attention to its source."""
+
+
 @dataclass(frozen=True)
 class Alignment:
     """The links of one pair: `(source word, target word)`, counted from 0, by target word."""
@@ -119,7 +123,7 @@ class Aligner:
 
         model.features(batch.source, batch.source_mask, batch.target_input, record)
         if not recorded:
-            raise InputError("this model keeps no cross attention, so its translations cannot be aligned by it")
+            raise NoAttentionError("this model shows no cross-attention, so its translations cannot be aligned by it")
         return torch.stack([recorded[layer] for layer in sorted(recorded)], dim=1).double().numpy()
 
     def words(self, text: str, side: int) -> list[Range]:

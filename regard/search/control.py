@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
 from regard.progress import Task
-from regard.search.alignment import Aligner
+from regard.search.alignment import Aligner, NoAttentionError
 from regard.search.constrained_translation import ConstrainedTranslator
 from regard.search.constraints import Constraint, term_constraint
 from regard.search.control_report import ControlledTranslation, SpanUse, TermUse
@@ -223,10 +223,13 @@ class ControlledTranslator:
         return next((place for place in places if _is_apart(place, taken)), None)
 
     def _insertion(self, source: str, text: str, group: SpanGroup, taken: Sequence[tuple[int, int]]) -> Edit:
-        """Insert a group behind the word that belongs to the nearest source word in front of it."""
+        """Insert a group behind the word that belongs to the nearest source word in front of it, or else at the end."""
         if not text.strip():
             return Edit(len(text), len(text), group.text)
-        [alignment] = Aligner(self._translator).align([source], [text])
+        try:
+            [alignment] = Aligner(self._translator).align([source], [text])
+        except NoAttentionError:
+            return Edit(len(text), len(text), f" {group.text}")
         ends: list[int] = []
         for word in alignment.target:
             ends.append(text.index(word, ends[-1] if ends else 0) + len(word))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Unpack
 
-from regard.search.alignment import Aligner, Alignment
+from regard.search.alignment import Aligner, Alignment, NoAttentionError
 from regard.search.control_report import ControlledTranslation
 from regard.search.hypotheses import Hypothesis
 from regard.search.length_penalty import length_penalty
@@ -30,10 +30,13 @@ def substitutions(
 ) -> list[Translation | None]:
     """The plain translation of each source with the terms that it lacks where the alignment suggests, scored.
 
-    None where the alignment says nothing of a term, or where the model cannot read so much.
+    None where the alignment says nothing of a term, where the model cannot read so much, or shows no attention.
     """
     aligner = Aligner(translator, by_units=True)
-    alignments = aligner.align(sources, [each.text for each in plain])
+    try:
+        alignments = aligner.align(sources, [each.text for each in plain])
+    except NoAttentionError:
+        return [None] * len(sources)
     texts: dict[int, str] = {}
     for index, alignment in enumerate(alignments):
         text = _substituted(aligner, sources[index], plain[index].text, alignment, lacking[index])

@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 import torch
+from toy_models import PrefixModel
 
 from regard.config import Config, ModelConfig, SearchConfig, TokenizerConfig
 from regard.data.builtin.showcase import SENTENCES
 from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.models import build_model
 from regard.models.folder import LoadedModel
+from regard.search.alignment import Aligner, Alignment
 from regard.search.control import ControlledTranslator
 from regard.search.control_report import ControlReport
 from regard.search.stand_ins import stand_ins
+from regard.search.substitution import _substituted
 from regard.search.translator import Translator
 from regard.text.glossary import Glossary, Term
 from regard.text.spans import SpanFinder
@@ -103,6 +106,24 @@ def test_a_term_that_does_not_fit_is_named() -> None:
     report = ControlReport()
     report.add([found])
     assert "line 1: the term 'chaussée très longue et large' does not fit" in report.to_text()
+
+
+def test_a_model_that_shows_no_attention_uses_terms_and_keeps_spans_too(translator: Translator) -> None:
+    tokenizers = translator.tokenizers
+    toy = PrefixModel(tokenizers.target.vocabulary_size, seed=6, scale=6.0, end_bias=1.5)
+    controlled = Translator(LoadedModel(toy, Config(), tokenizers)).controlled(GLOSSARY, SpanFinder())
+    found = controlled.translate(["The animal {name} and the street.", "The turtle."])
+    assert all(use.met for each in found for use in each.terms)
+    assert found[0].text.count("{name}") == 1
+
+
+def test_a_term_takes_the_place_of_the_words_that_the_alignment_gives_it(translator: Translator) -> None:
+    match = GLOSSARY.find("the animal sleeps")[0]
+    aligner = Aligner(translator, by_units=True)
+    text = "le gros animal gris dort"
+    near, far = (Alignment(links, (), ()) for links in (((0, 0), (1, 1), (1, 2), (2, 4)), ((1, 0), (1, 4))))
+    assert _substituted(aligner, "the animal sleeps", text, near, [match]) == "le bestiole gris dort"
+    assert _substituted(aligner, "the animal sleeps", text, far, [match]) is None
 
 
 # Spans
