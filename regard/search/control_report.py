@@ -38,7 +38,7 @@ class SpanUse:
     placed: bool
     """Whether the model placed it."""
     inserted: bool
-    """Whether it was put in afterwards, where the alignment suggests."""
+    """Whether it was put in afterwards, where the alignment suggests, as tags always are."""
     target_start: int
 
 
@@ -100,7 +100,7 @@ class ControlReport:
         if totals["spans"]:
             parts.append(
                 f"spans: {totals['spans']:,} kept {_lines(totals['lines_with_spans'])}, "
-                f"{totals['spans_inserted']:,} of them put in afterwards"
+                f"{totals['spans_inserted']:,} of them put in by the alignment"
             )
         missing = [(entry["line"], use) for entry in self.entries for use in entry["terms"] if not use["met"]]
         parts += [f"line {line}: the term {use['target']!r} {use['problem']}" for line, use in missing]

@@ -29,7 +29,7 @@ class SpanGroup:
 
     @property
     def is_tag(self) -> bool:
-        return all(span.kind == "tags" for span in self.spans)
+        return self.spans[0].text.startswith("<")
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,12 @@ class Edit:
 
 
 def group_spans(text: str, spans: Sequence[Span]) -> list[SpanGroup]:
-    """Spans with nothing but white space between them belong together."""
+    """Spans with nothing but white space between them belong together; tags only with tags."""
     groups: list[list[Span]] = []
     for span in spans:
-        if groups and not text[groups[-1][-1].stop : span.start].strip():
+        last = groups[-1][-1] if groups else None
+        alike = last is not None and last.text.startswith("<") == span.text.startswith("<")
+        if last is not None and alike and not text[last.stop : span.start].strip():
             groups[-1].append(span)
         else:
             groups.append([span])
@@ -63,15 +65,19 @@ def stands_alone(text: str, groups: Sequence[SpanGroup]) -> bool:
     return not any(character.isalnum() for character in rest)
 
 
-def mask(text: str, groups: Sequence[SpanGroup], words: Sequence[str | None]) -> str:
-    """The text with a word for each group of spans, parted from what it touches; None leaves the group as it is."""
+def mask(text: str, groups: Sequence[SpanGroup], words: Sequence[str]) -> tuple[str, list[int]]:
+    """The text with a word for each group of spans, parted from what it touches, and where each word's edit begins.
+
+    An empty word takes a group out.
+    """
     edits = []
     for group, word in zip(groups, words, strict=True):
-        if word is not None:
-            before = " " if group.before.strip() else ""
-            after = " " if _kind(group.after) in ("word", "unspaced") else ""
-            edits.append(Edit(group.start, group.stop, before + word + after))
-    return apply_edits(text, edits)[0]
+        before = " " if word and group.before.strip() else ""
+        after = " " if word and _kind(group.after) in ("word", "unspaced") else ""
+        doubled = not word and group.after == " " and group.before in ("", " ")
+        edits.append(Edit(group.start, group.stop + doubled, before + word + after))
+    masked, places = apply_edits(text, edits)
+    return masked, [start for start, _ in places]
 
 
 def restoring_edit(output: str, start: int, stop: int, group: SpanGroup) -> Edit:
@@ -107,3 +113,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> tuple[str, list[tuple[int, 
         length = places[index][1]
         copied = max(copied, edit.stop)
     return "".join([*parts, text[copied:]]), [places[index] for index in range(len(edits))]
+
+
+def is_apart(place: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
+    """Whether a place shares no character with others."""
+    return all(place[1] <= start or stop <= place[0] for start, stop in others)

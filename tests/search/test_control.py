@@ -21,8 +21,10 @@ from regard.search.control import ControlledTranslator
 from regard.search.control_report import ControlReport
 from regard.search.stand_ins import stand_ins
 from regard.search.substitution import _substituted
+from regard.search.tags import PlacedTag, tag_edits
 from regard.search.translator import Translator
 from regard.text.glossary import Glossary, Term
+from regard.text.masking import apply_edits, group_spans, mask
 from regard.text.spans import SpanFinder
 from regard.text.units import find_whole
 
@@ -154,11 +156,34 @@ def test_spans_come_through_exactly_as_often(kind: str, texts: list[str]) -> Non
     assert [each.text for each in found if each.text in SPANS[2:4]] == SPANS[2:4]
 
 
-def test_tags_keep_their_order(translator: Translator) -> None:
-    text = "The <b>animal</b> and <i>the</i> street."
+def test_tags_stay_in_order_and_leave_the_translation_alone(translator: Translator) -> None:
+    text = "The <b>animal</b> and <br/> <i>the</i> street."
     [found] = translator.controlled(keep=SpanFinder(["tags"])).translate([text])
-    places = [found.text.index(tag) for tag in ("<b>", "</b>", "<i>", "</i>")]
+    places = [found.text.index(tag) for tag in ("<b>", "</b>", "<br/>", "<i>", "</i>")]
     assert places == sorted(places)
+    assert all(use.inserted for use in found.spans)
+    [plain] = translator.translate(["The animal and the street."])
+    assert re.sub(r"\s|<[^>]*>", "", found.text) == re.sub(r"\s", "", plain)
+
+
+def test_tags_enclose_the_words_that_belong_to_those_they_enclosed(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = ((0, 0), (1, 2), (2, 1), (3, 3))
+
+    def align(*_: object) -> list[Alignment]:
+        return [Alignment(links, (), ())]
+
+    monkeypatch.setattr(Aligner, "align", align)
+    text = "The <b>red</b> cat sleeps<br/>"
+    finder = SpanFinder(["tags"])
+    groups = group_spans(text, finder.find(text))
+    masked, places = mask(text, groups, ["", "", ""])
+    assert masked == "The red cat sleeps"
+    tags = [PlacedTag(group, place) for group, place in zip(groups, places, strict=True)]
+    output = "Le chat rouge dort"
+    edits = tag_edits(translator, masked, output, tags)
+    assert apply_edits(output, edits)[0] == "Le chat <b>rouge</b> dort<br/>"
 
 
 def test_a_span_that_the_search_cannot_place_is_inserted() -> None:
@@ -190,7 +215,7 @@ def test_a_report_has_lines_and_totals(translator: Translator) -> None:
     assert report.totals["terms"] == report.totals["terms_met"] == 2
     assert report.to_text().splitlines() == [
         "terms: 2 of 2 used in 2 lines",
-        "spans: 1 kept in 1 line, 0 of them put in afterwards",
+        "spans: 1 kept in 1 line, 0 of them put in by the alignment",
     ]
 
 
