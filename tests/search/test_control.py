@@ -4,6 +4,7 @@ import gzip
 import os
 import re
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,13 @@ GLOSSARY = Glossary.of(
 )  # fmt: skip
 
 
-def untrained(kind: str = "bpe", lowercase: bool = False, **model: Any) -> Translator:
+def untrained(
+    kind: str = "bpe", lowercase: bool = False, targets: Sequence[str] = tuple(FRENCH), **model: Any
+) -> Translator:
     """A Transformer of the built-in data's words that has learned nothing."""
     torch.manual_seed(1)
     tokenizer = train_tokenizer(
-        [*ENGLISH, *FRENCH], TokenizerConfig(kind=kind, vocabulary_size=520, lowercase=lowercase)
+        [*ENGLISH, *targets], TokenizerConfig(kind=kind, vocabulary_size=520, lowercase=lowercase)
     )
     sizes = {"width": 32, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
     config = Config(
@@ -66,6 +69,16 @@ def test_every_term_of_the_built_in_sentences_is_used(kind: str) -> None:
         for use in each.terms:
             assert use.met
             assert each.text[use.target_start :].startswith(use.target)
+
+
+def test_terms_in_chinese_need_no_spaces() -> None:
+    chinese = untrained(targets=[sentence.chinese for sentence in SENTENCES])
+    glossary = Glossary.of([("street", "马路"), ("animal", "小动物"), ("bridge", "石桥")])
+    for each in chinese.controlled(glossary).translate(ENGLISH[:4]):
+        for use in each.terms:
+            assert use.target in each.text
+            assert use.met
+            assert use.target_start == 0 or each.text[use.target_start - 1] != " "
 
 
 def test_a_vocabulary_in_lower_case_still_writes_the_term_as_it_is(translator: Translator) -> None:
