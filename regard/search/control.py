@@ -83,7 +83,13 @@ class ControlledTranslator:
             for index, translation in zip(lacking, found, strict=True)
             if translation is not None
         }
-        others = {index: each for index, each in others.items() if all(use.met for use in each.terms)}
+        encode, room = self._translator.tokenizers.target.encode, self._constrained.room
+        others = {
+            index: each
+            for index, each in others.items()
+            if all(use.met for use in each.terms)
+            and (room is None or max(len(encode(each.text)), len(encode(finished[index].text))) <= room)
+        }
         rivals = [(texts[index], each) for index, each in others.items()]
         rivals += [(texts[index], finished[index]) for index in others]
         likely = likelihoods_of_the_rest(self._translator, rivals)

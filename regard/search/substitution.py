@@ -40,8 +40,11 @@ def substitutions(
     texts: dict[int, str] = {}
     for index, alignment in enumerate(alignments):
         text = _substituted(aligner, sources[index], plain[index].text, alignment, lacking[index])
-        lengths = (len(translator.tokenizers.source.encode(sources[index])), len(plain[index].tokens))
-        if text is not None and max(lengths) < translator._longest_source // 2:
+        if text is None:
+            continue
+        lengths = [len(translator.tokenizers.source.encode(sources[index]))]
+        lengths += [len(translator.tokenizers.target.encode(each)) for each in (text, plain[index].text)]
+        if max(lengths) < translator._longest_source // 2:
             texts[index] = text
     scores = translator.score([sources[index] for index in texts], list(texts.values()))
     search = translator._search_config(options)
