@@ -294,35 +294,104 @@ def translate(
     batch_tokens: BatchTokens = None,
     compute: Compute = None,
     engine: Engine = "regard",
+    glossary: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Terms that must be used: source TAB target on each line.")
+    ] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="KINDS", help="Keep urls,emails,tags,placeholders,numbers as they are; or all."),
+    ] = None,
+    keep_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Strings to keep, one a line.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write as JSON what became of terms and spans.")
+    ] = None,
+    alignment: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write which words belong together, as 0-0 1-2.")
+    ] = None,
+    alignment_layer: Annotated[
+        int | None, typer.Option(metavar="N", help="The decoder layer to align by.  [default: by a rule]")
+    ] = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="The chance that a line is good in front of it, with a TAB.")
+    ] = False,
+    document: Annotated[
+        bool, typer.Option("--document", help="The input is running text: split it, and keep its form.")
+    ] = False,
 ) -> None:
     """Translate line for line, in order."""
+    from regard.commands.controlling import ControlFlags, translate_controlled
     from regard.commands.translating import Languages, TranslationFiles, translate_lines
+    from regard.search.options import SearchOptions
 
+    search: SearchOptions = {
+        "beam": beam,
+        "length_penalty": length_penalty,
+        "alpha": alpha,
+        "coverage_penalty": coverage_penalty,
+        "min_length": min_length,
+        "max_length": max_length,
+        "no_repeat_ngram": no_repeat_ngram,
+        "max_repeats": max_repeats,
+        "sampling": sampling,
+        "samples": samples,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "sampling_seed": sampling_seed,
+        "mbr": mbr,
+        "batch_tokens": batch_tokens,
+        "compute": compute,
+    }
+    flags = ControlFlags(glossary, keep, keep_file, report, alignment, alignment_layer, confidence, document)
+    if flags.given:
+        translate_controlled(
+            models, TranslationFiles(source, output, prefix), Languages(from_language, to_language), flags, nbest,
+            average, engine, **search,
+        )  # fmt: skip
+        return
     translate_lines(
-        models,
-        TranslationFiles(source, output, prefix),
-        Languages(from_language, to_language),
-        nbest,
-        average,
-        engine,
+        models, TranslationFiles(source, output, prefix), Languages(from_language, to_language), nbest, average, engine,
+        **search,
+    )  # fmt: skip
+
+
+@app.command()
+def calibrate(
+    model: Model,
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="Sentences, one a line.", show_default=False)],
+    reference: Annotated[
+        Path, typer.Argument(metavar="REFERENCE", help="Right translations, aligned by line.", show_default=False)
+    ],
+    threshold: Annotated[
+        float, typer.Option(metavar="X", help="A translation is good from this sentence chrF on.", min=0, max=100)
+    ] = 50.0,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the reliability as a PNG.")] = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    alpha: Alpha = None,
+    batch_tokens: BatchTokens = None,
+    json: Json = None,
+) -> None:
+    """Learn how far a model's probabilities can be trusted.
+
+    Keeps calibration.json in the model folder, which `regard translate --confidence` uses.
+    """
+    figures.check_destination(json)
+    from regard.commands.calibrating import calibrate_model, check_plot
+
+    check_plot(plot)
+    report = calibrate_model(
+        model,
+        source,
+        reference,
+        threshold,
+        plot,
         beam=beam,
         length_penalty=length_penalty,
         alpha=alpha,
-        coverage_penalty=coverage_penalty,
-        min_length=min_length,
-        max_length=max_length,
-        no_repeat_ngram=no_repeat_ngram,
-        max_repeats=max_repeats,
-        sampling=sampling,
-        samples=samples,
-        temperature=temperature,
-        top_k=top_k,
-        top_p=top_p,
-        sampling_seed=sampling_seed,
-        mbr=mbr,
         batch_tokens=batch_tokens,
-        compute=compute,
     )
+    figures.publish(report, json)
 
 
 @app.command()

@@ -2,9 +2,11 @@ r"""Lines through a command: `\n` alone ends a line, whatever has arrived is ser
 
 from __future__ import annotations
 
+import gzip
 import io
 import sys
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -88,6 +90,11 @@ class LineWriter:
         self._stream.write(text.encode("utf-8", errors="replace"))
         self._stream.flush()
 
+    def write_text(self, text: str) -> None:
+        """Write text as it is."""
+        self._stream.write(text.encode("utf-8", errors="replace"))
+        self._stream.flush()
+
 
 @contextmanager
 def line_writer(path: Path | None) -> Iterator[LineWriter]:
@@ -104,3 +111,29 @@ def line_writer(path: Path | None) -> Iterator[LineWriter]:
         raise InputError(f"{path}: cannot be written ({error.strerror}); name another file") from None
     with stream:
         yield LineWriter(stream)
+
+
+def read_text(path: Path | None) -> str:
+    """The whole of a file (or of standard input), line ends and all; gzip is recognised."""
+    where = path or "standard input"
+    raw = path.read_bytes() if path else sys.stdin.buffer.read()
+    try:
+        raw = gzip.decompress(raw) if raw.startswith(b"\x1f\x8b") else raw
+        text = raw.removeprefix(BYTE_ORDER_MARK).decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        byte = error.object[error.start]
+        raise InputError(f"{where}, line {line}: byte 0x{byte:02x} is not UTF-8; convert the text to UTF-8") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{where}: the gzip data is cut short or damaged ({error}); get the file again") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise InputError(f"{where}, line {line}: holds a NUL character, so it is no plain text")
+    return text
+
+
+@contextmanager
+def text_writer(path: Path | None) -> Iterator[Callable[[str], None]]:
+    """A function that writes text as it is to a file (or to standard output), opened before the work begins."""
+    with line_writer(path) as writer:
+        yield writer.write_text

@@ -35,7 +35,19 @@ def test_version(regard: Command) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [[], ["data"], ["demo"], ["doctor"], ["describe"], ["train"], ["translate"], ["evaluate"], ["score"]]
+    "command",
+    [
+        [],
+        ["data"],
+        ["demo"],
+        ["doctor"],
+        ["describe"],
+        ["train"],
+        ["translate"],
+        ["calibrate"],
+        ["evaluate"],
+        ["score"],
+    ],
 )
 @pytest.mark.parametrize("option", ["--help", "-h"])
 def test_help_of_every_command(command: list[str], option: str, regard: Command) -> None:

@@ -14,6 +14,7 @@ FLOW = (
     ("atomic", "config", "figures", "progress", "untrusted"),
     ("recipe", "keys"),
     ("data",),
+    ("text",),
     ("streams",),
     ("native",),
     ("nn",),

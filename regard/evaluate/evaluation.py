@@ -13,19 +13,18 @@ import numpy as np
 from regard.errors import CorpusError, InputError
 from regard.evaluate.bootstrap import SAMPLES, SEED, confidence_interval, paired_bootstrap
 from regard.evaluate.metrics import (
-    WRITTEN_WITHOUT_SPACES,
     Measurement,
     References,
     bleu_metric,
     chrf_metric,
     exact_match,
-    main_language,
     reference_lists,
 )
 from regard.evaluate.report import Bootstrap, Comparison, Evaluation, LengthBucket
 from regard.progress import Task
 from regard.search.options import SearchOptions
 from regard.search.translator import Translator
+from regard.text.languages import writes_spaces
 
 LENGTHS = (5, 10, 15, 20, 30, 40, 50)
 """The longest length of each bucket of `by_length`; one more holds what is longer."""
@@ -142,7 +141,7 @@ def _compare(
 
 
 def _length_unit(options: EvaluationOptions) -> str:
-    return "characters" if main_language(options.source_language) in WRITTEN_WITHOUT_SPACES else "words"
+    return "words" if writes_spaces(options.source_language) else "characters"
 
 
 def _lengths(sources: Sequence[str], options: EvaluationOptions) -> list[int]:

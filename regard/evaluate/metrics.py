@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 
 from regard.errors import CorpusError, InputError
+from regard.text.languages import main_language
 
 References = Sequence[str] | Sequence[Sequence[str]]
 """One list of references, or several lists, each aligned with the hypotheses."""
@@ -27,7 +27,6 @@ _EXTRAS = {"ja-mecab": ("MeCab", "ja"), "ko-mecab": ("mecab_ko", "ko")}
 _BY_LANGUAGE = {"zh": "zh", "cmn": "zh", "yue": "zh", "ja": "ja-mecab"} | dict.fromkeys(
     ("th", "lo", "km", "my"), "char"
 )
-WRITTEN_WITHOUT_SPACES = frozenset(_BY_LANGUAGE)
 
 
 @dataclass(frozen=True)
@@ -122,11 +121,6 @@ def available_tokenize(language: str) -> str:
     """The same, but by characters where the language's own needs a package that is not installed."""
     tokenize = default_tokenize(language)
     return tokenize if _is_installed(tokenize) else "char"
-
-
-def main_language(code: str) -> str:
-    """The language of a code without region or script: `zh` of `zh-CN` or `zh_Hans`."""
-    return re.split(r"[-_]", code.lower(), maxsplit=1)[0]
 
 
 def reference_lists(hypotheses: Sequence[str], references: References, called: str = "hypotheses") -> list[list[str]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -18,7 +17,11 @@ from regard.models.folder import LoadedModel
 from regard.native.engine import Compute, PackedTransformer
 from regard.native.search import MAX_BEAM
 from regard.progress import Task
+from regard.search.alignment import Aligner, Alignment
 from regard.search.batching import token_batches
+from regard.search.confidence import Calibration
+from regard.search.control import ControlledTranslator
+from regard.search.documents import translate_document
 from regard.search.engine import Engine, NativeEngine, engine_for
 from regard.search.hypotheses import Hypothesis
 from regard.search.mbr import by_utility
@@ -29,6 +32,8 @@ from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
 from regard.search.searching import Searching, is_plain
 from regard.search.texts import check_texts, chunks
+from regard.text.glossary import Glossary
+from regard.text.spans import SpanFinder
 
 LONGEST_SOURCE = 2048
 """Tokens of an input that are read, where the model's positions set no limit: attention grows with their square."""
@@ -57,6 +62,13 @@ class Translation:
     """Whether it said the same over and over, so that the guard against loops ended it."""
     utility: float | None = None
     """With minimum Bayes risk, what translations are ranked by: the mean chrF with the others."""
+    confidence: float | None = None
+    """The chance from 0 to 1 that it is good; None where the model has not been calibrated."""
+
+    @property
+    def mean_log_probability(self) -> float:
+        """Log-probability by token, the end mark included."""
+        return self.log_probability / max(1, len(self.tokens) + self.finished)
 
 
 EMPTY = Translation("", 0.0, 0.0, [], [], True, [])
@@ -71,13 +83,16 @@ class Translator:
         learned = self.config.model.positions == "learned"
         self.longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
         self.longest_target = self.config.model.max_positions if learned else None
+        self.calibration: Calibration | None = None
 
     @classmethod
     def load(cls, folder: str | Path, *others: str | Path, average: Average = "probabilities") -> Self:
         """Read a model folder; with others, an ensemble that averages what their models say."""
         loaded = load_ensemble([folder, *others], average)
         loaded.model.requires_grad_(False)  # nobody trains it, so that it need be prepared only once
-        return cls(loaded)
+        translator = cls(loaded)
+        translator.calibration = None if others else Calibration.load(Path(folder))
+        return translator
 
     @property
     def languages(self) -> tuple[str, str]:
@@ -124,6 +139,18 @@ class Translator:
         for chunk in chunks(lines):
             yield from self.translate(chunk, progress=progress, first_line=number, **options)
             number += len(chunk)
+
+    def controlled(self, glossary: Glossary | None = None, keep: SpanFinder | None = None) -> ControlledTranslator:
+        """A translator that uses the terms of a glossary, and keeps spans such as placeholders unchanged."""
+        return ControlledTranslator(self, glossary, keep)
+
+    def translate_document(self, text: str, *, progress: Task | None = None, **options: Unpack[SearchOptions]) -> str:
+        """A text of many sentences, translated sentence by sentence; its lines and white space stay."""
+        return translate_document(self, text, lambda texts: self.translate(texts, progress=progress, **options))
+
+    def align(self, sources: Sequence[str], targets: Sequence[str], layer: int | None = None) -> list[Alignment]:
+        """Which words of each target belong to which of its source, by the model's attention."""
+        return Aligner(self, layer).align(sources, targets)
 
     def score(
         self,
@@ -240,13 +267,13 @@ class Translator:
         if not search.mbr:
             return translations
         order = by_utility([translation.text for translation in translations], hypotheses, search.sampling)
-        return [dataclasses.replace(translations[index], utility=utility) for index, utility in order]
+        return [replace(translations[index], utility=utility) for index, utility in order]
 
     def _translation(self, hypothesis: Hypothesis) -> Translation:
         target = self.tokenizers.target
         # A text is one line, and so is its translation, whatever an untrained model may say.
         text = target.decode(hypothesis.tokens).replace("\n", " ")
-        return Translation(
+        translation = Translation(
             text=text,
             score=hypothesis.score,
             log_probability=hypothesis.log_probability,
@@ -256,6 +283,9 @@ class Translator:
             token_log_probabilities=hypothesis.token_log_probabilities,
             looped=hypothesis.looped,
         )
+        if self.calibration is None:
+            return translation
+        return replace(translation, confidence=self.calibration.confidence(translation.mean_log_probability))
 
     def _search_config(self, options: SearchOptions) -> SearchConfig:
         """The model's own search settings with those of this call over them."""

@@ -1,0 +1,106 @@
+"""Texts through a constrained search, in batches of like beams and lengths, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Unpack
+
+from regard.config import SearchConfig
+from regard.errors import InputError
+from regard.progress import Task
+from regard.search.batching import pad, token_batches
+from regard.search.constrained import constrained_search, places_for
+from regard.search.constraints import Constraint, ConstraintSet, TokenEdges
+from regard.search.searching import is_plain
+from regard.search.texts import check_texts
+
+if TYPE_CHECKING:
+    from regard.search.options import SearchOptions
+    from regard.search.translator import Translation, Translator
+
+
+class ConstrainedTranslator:
+    """Translates with one model so that outputs meet constraints; a part of the translator, and in its confidence."""
+
+    def __init__(self, translator: Translator) -> None:
+        self.translator = translator
+        self.edges = TokenEdges.of(translator.tokenizers.target)
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        constraints: Sequence[Sequence[Constraint]],
+        *,
+        progress: Task | None = None,
+        first_line: int = 1,
+        **options: Unpack[SearchOptions],
+    ) -> list[Translation]:
+        """The best translation of each text that meets its constraints; they must fit into `room`.
+
+        A text without constraints is translated as always.
+        """
+        check_texts(texts, first_line)
+        search = self.translator._search_config(options)
+        if (search.mbr or not is_plain(search)) and any(constraints):
+            raise InputError(
+                "terms and spans that must be met are searched for with a beam alone: no sampling, rules for tokens, "
+                "coverage penalty or minimum Bayes risk; leave those out, or the glossary and what is to be kept"
+            )
+        sets = [ConstraintSet(each, self.edges) for each in constraints]
+        bound = {index: each for index, each in enumerate(sets) if each.constraints and texts[index].strip()}
+        # Blanks in the places of the others keep the numbers of lines right.
+        free = ["" if index in bound else text for index, text in enumerate(texts)]
+        others = self.translator.translate_nbest(free, 1, first_line=first_line, **options)
+        translations = {index: found[0] for index, found in enumerate(others)}
+        if progress:
+            progress.advance(len(texts) - len(bound))
+        widths = {index: places_for(each, search) for index, each in bound.items()}
+        for places in sorted(set(widths.values())):
+            group = {index: each for index, each in bound.items() if widths[index] == places}
+            translations |= self._search(texts, group, places, search, first_line, progress)
+        return [translations[index] for index in range(len(texts))]
+
+    @property
+    def room(self) -> int | None:
+        """The tokens that constraints may have together, where the model's positions set a limit."""
+        longest = self.translator.longest_target
+        return None if longest is None else longest - 1
+
+    def _search(
+        self,
+        texts: Sequence[str],
+        group: dict[int, ConstraintSet],
+        places: int,
+        search: SearchConfig,
+        first_line: int,
+        progress: Task | None,
+    ) -> dict[int, Translation]:
+        """The translations of texts whose beams are equally wide, by their indices."""
+        translator = self.translator
+        indices = list(group)
+        encoded = translator.tokenizers.source.encode_batch([texts[index] for index in indices])
+        sources = [
+            translator._with_end_mark(source, first_line + index)
+            for index, source in zip(indices, encoded, strict=True)
+        ]
+        # The rows of a batch are its sentences times their places, each with a row of logits.
+        budget = max(1, search.batch_tokens * search.beam // places)
+        most_rows = max(1, LOGITS_AT_ONCE // (places * translator.tokenizers.target.vocabulary_size))
+        translations: dict[int, Translation] = {}
+        with translator._evaluating():
+            for batch in token_batches([len(source) for source in sources], budget, most_rows):
+                source, source_mask = pad([sources[place] for place in batch], translator.model.device)
+                sets = [group[indices[place]] for place in batch]
+                longest = translator.longest_target
+                found = constrained_search(
+                    translator._engine(search.compute), source, source_mask, sets, self.edges, search, longest=longest
+                )
+                for place, hypotheses in zip(batch, found, strict=True):
+                    translations[indices[place]] = translator._translation(hypotheses[0])
+                if progress:
+                    progress.advance(len(batch))
+        return translations
+
+
+LOGITS_AT_ONCE = 2**26
+"""A batch has no more rows than make so many logits a step."""

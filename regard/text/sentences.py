@@ -1,0 +1,100 @@
+"""Sentences of running text: where one ends and the next begins, in English, German, French and Chinese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+
+from regard.text.languages import main_language
+
+_TITLES = "Dr Prof St Mr Mrs Ms Mme Mlle M MM Jr Sr Hr Fr Rev Gen Col Lt Sgt Capt Gov Sen Rep Hon Pr Me Mgr"
+ABBREVIATIONS: dict[str, frozenset[str]] = {
+    "en": frozenset(
+        f"{_TITLES} vs e.g i.e cf al No Nos fig figs vol vols pp p ch ed eds approx Inc Ltd Co Corp Mt Ave Blvd Rd "
+        "Jan Feb Mar Apr Jun Jul Aug Sep Sept Oct Nov Dec a.m p.m U.S U.K".split()
+    ),
+    "de": frozenset(
+        f"{_TITLES} z.B z. d.h d. u.a u. o.ä o. s.o s.u s. i.d.R v.a bzw ca Nr Nrn Str evtl ggf inkl exkl vgl Abb Bd "
+        "Jh Mio Mrd Tel geb gest sog bes max min Jan Feb Aug Sept Okt Nov Dez Art Abs Kap S Aufl "
+        "Hrsg Dipl Ing".split()
+    ),
+    "fr": frozenset(
+        f"{_TITLES} p.ex ex cf av apr J.-C env éd chap fig vol no nos p pp art al janv févr avr juil sept oct nov déc "
+        "boul tél N.B c.-à-d".split()
+    ),
+}
+_ALL = frozenset().union(*ABBREVIATIONS.values())
+_GERMAN_ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
+_LETTER = re.compile(r"(?:^|[\s.(\-])[^\W\d_]$")
+_CLOSING = "\"'”’)\\]»›」』）】"
+_OPENING = "\"'“‘„‚«»‹›(\\[「『（【¿¡—–-"
+_CLAUSES = (r"[;:；：—–]", r"[,，、]", r"\s", r"")
+
+
+@cache
+def _end_mark(language: str) -> re.Pattern[str]:
+    """What may end a sentence; quotation marks close one that others open, as in „so“ and “so”."""
+    closing = f"{_CLOSING}“‘«‹" if language == "de" else _CLOSING
+    return re.compile(
+        rf"(?P<full>[。！？!?…]*[。！？]+[。！？…]*[{closing}]*)\s*"
+        rf"|(?P<mark>(?:\.\.\.|[.!?…])+(?:[{closing}]|[\u00a0\u202f ]»)*)(?=\s)\s+"
+    )
+
+
+def split_sentences(text: str, language: str = "") -> list[tuple[str, str]]:
+    """The sentences of one line, each with the white space behind it; joined, they are the line again."""
+    language = main_language(language)
+    sentences = []
+    start = 0
+    for found in _end_mark(language).finditer(text):
+        if found.end() < len(text) and (found["full"] or _ends(text, found, language)):
+            stop = found.end("full" if found["full"] else "mark")
+            sentences.append((text[start:stop], text[stop : found.end()]))
+            start = found.end()
+    rest = text[start:]
+    body = rest.rstrip()
+    return [*sentences, (body, rest[len(body) :])] if rest else sentences
+
+
+def _ends(text: str, found: re.Match[str], language: str) -> bool:
+    """Whether a mark ends a sentence, seen from both sides of it."""
+    following = text[found.end() :].lstrip(_OPENING.replace("\\", ""))
+    if following[:1].islower():
+        return False
+    mark = found["mark"]
+    if not mark.startswith(".") or mark.startswith("..."):
+        return True
+    before = text[: found.start()]
+    word = re.split(r"[\s(\[\"'„“«»‚‘’，。：；、！？]", before)[-1]
+    if not {word, word[:1].lower() + word[1:]}.isdisjoint(ABBREVIATIONS.get(language, _ALL)):
+        return False
+    if _LETTER.search(before) and not (language == "en" and word == "I"):
+        return False
+    # "am 3. Mai": which ordinals end a sentence cannot be seen; most do not.
+    return not (language == "de" and _GERMAN_ORDINAL.search(before))
+
+
+def split_long(sentence: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
+    """A sentence in parts that fit, each with the white space behind it; cut at clause marks, as evenly as can be."""
+    if fits(sentence) or len(sentence) < 2:
+        return [(sentence, "")]
+    cut = _middle_cut(sentence)
+    left, right = sentence[:cut], sentence[cut:]
+    body = left.rstrip()
+    gap = left[len(body) :] + right[: len(right) - len(right.lstrip())]
+    parts = split_long(body, fits)
+    last, _ = parts[-1]
+    return [*parts[:-1], (last, gap), *split_long(right.lstrip(), fits)]
+
+
+def _middle_cut(sentence: str) -> int:
+    """Where to cut: at the best kind of mark that is not too near an end, nearest to the middle."""
+    middle, margin = len(sentence) / 2, len(sentence) / 5
+    for marks in _CLAUSES:
+        # A number such as 1,000 is not cut.
+        places = [found.end() for found in re.finditer(rf"{marks}(?!\d)" if marks else "", sentence)]
+        inside = [place for place in places if margin <= place <= len(sentence) - margin and sentence[:place].strip()]
+        if inside:
+            return min(inside, key=lambda place: abs(place - middle))
+    return len(sentence) // 2

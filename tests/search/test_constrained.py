@@ -1,0 +1,243 @@
+import math
+
+import pytest
+import torch
+from toy_models import PrefixModel, all_outputs, random_sources
+
+from regard.config import ModelConfig, SearchConfig, TokenizerConfig
+from regard.data.tokenizer import Tokenizer, train_tokenizer
+from regard.data.vocabulary import BOS_ID, EOS_ID
+from regard.errors import ModelFolderError
+from regard.models import build_model
+from regard.search.beam import beam_search
+from regard.search.constrained import constrained_search, places_for
+from regard.search.constraints import Constraint, ConstraintSet, Place, Spelling, TokenEdges, term_constraint
+from regard.search.engine import Engine, engine_for
+from regard.search.hypotheses import Hypothesis
+
+NO_WORDS = TokenEdges((False,) * 40, (False,) * 40)
+"""A vocabulary without letters, so that any token may stand anywhere."""
+
+
+def plain(*tokens: int) -> Constraint:
+    return Constraint((Spelling(tokens),))
+
+
+def config(beam: int, limit: int = 4) -> SearchConfig:
+    return SearchConfig(beam=beam, max_length_factor=1e-6, max_length_extra=limit)
+
+
+def search(model: Engine, constraints: list[list[Constraint]], settings: SearchConfig) -> list[list[Hypothesis]]:
+    source, mask = random_sources(len(constraints))
+    sets = [ConstraintSet(each, NO_WORDS) for each in constraints]
+    return constrained_search(model, source, mask, sets, NO_WORDS, settings)
+
+
+def holds(tokens: list[int], wanted: tuple[int, ...]) -> bool:
+    return any(tuple(tokens[start : start + len(wanted)]) == wanted for start in range(len(tokens)))
+
+
+# Progress
+
+
+def test_tokens_of_a_constraint_are_counted_and_given_up() -> None:
+    constraints = ConstraintSet([plain(5, 6, 7)], NO_WORDS)
+    progress = constraints.start
+    needs = []
+    for token in (5, 6, 9, 5, 5, 6, 7):
+        progress = constraints.advance(progress, token)
+        needs.append(progress.needed)
+    assert needs == [2, 1, 3, 2, 2, 1, 0]
+    assert progress.unmet == ()
+
+
+def test_the_end_of_a_failed_match_may_begin_another() -> None:
+    constraints = ConstraintSet([plain(5, 6, 5, 7), plain(6, 8)], NO_WORDS)
+    progress = constraints.start
+    for token in (5, 6, 5, 6, 5):
+        progress = constraints.advance(progress, token)
+    assert progress.begun == (5, 6, 5)
+    progress = constraints.advance(constraints.advance(progress, 6), 8)
+    assert progress.unmet == (0,)
+
+
+def test_each_constraint_needs_a_place_of_its_own() -> None:
+    constraints = ConstraintSet([plain(5), plain(5), plain(5, 6)], NO_WORDS)
+    progress = constraints.start
+    for token, unmet in ((5, (1, 2)), (5, (2,)), (6, (2,)), (5, (2,)), (6, ())):
+        progress = constraints.advance(progress, token)
+        assert progress.unmet == unmet
+
+
+def test_advancing_always_needs_less() -> None:
+    constraints = ConstraintSet([plain(5, 6, 7), plain(6), plain(8, 5)], NO_WORDS)
+    progress = constraints.start
+    for _ in range(constraints.tokens):
+        before = progress.needed
+        after = [constraints.advance(progress, token) for token in constraints.advancing(progress)]
+        progress = min(after, key=lambda each: each.needed)
+        assert progress.needed == before - 1
+
+
+# Spellings
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    texts = ["the dog and the dogs ran", "l'ami (the dog) d'un ami", "狗在家。我的狗"] * 5
+    return train_tokenizer(texts, TokenizerConfig(kind="bpe", vocabulary_size=340))
+
+
+def spelled(tokenizer: Tokenizer, constraint: Constraint) -> list[tuple[str, Place]]:
+    return [("".join(tokenizer.pieces(each.tokens)), each.place) for each in constraint.spellings]
+
+
+def test_a_term_is_spelled_as_it_would_stand_in_the_output(tokenizer: Tokenizer) -> None:
+    constraint = term_constraint(tokenizer, "dog")
+    assert spelled(tokenizer, constraint) == [("▁dog", Place.ANYWHERE), ("dog", Place.AFTER_MARK)]
+    assert constraint.closed
+    chinese = term_constraint(tokenizer, "狗")
+    assert spelled(tokenizer, chinese) == [("狗", Place.ANYWHERE), ("▁狗", Place.START)]
+    assert not chinese.closed
+
+
+def test_a_term_of_unknown_characters_is_spelled_in_bytes(tokenizer: Tokenizer) -> None:
+    constraint = term_constraint(tokenizer, "Ω🙂")
+    for spelling in constraint.spellings:
+        assert tokenizer.decode(spelling.tokens) == "Ω🙂"
+
+
+def test_an_inflected_term_may_have_an_ending(tokenizer: Tokenizer) -> None:
+    whole = [text for text, _ in spelled(tokenizer, term_constraint(tokenizer, "do", inflected=True))]
+    assert all(text.startswith("▁do") for text in whole)
+    assert "▁dog" in whole
+
+
+def test_a_spelling_without_a_space_stands_only_after_a_mark(tokenizer: Tokenizer) -> None:
+    constraints = ConstraintSet([term_constraint(tokenizer, "ami")], TokenEdges.of(tokenizer))
+    for text, met in (("l'ami", True), ("ami", True), ("un ami", True)):
+        progress = constraints.start
+        for token in tokenizer.encode(text):
+            progress = constraints.advance(progress, token)
+        assert (not progress.unmet) is met
+    inside = constraints.constraints[0].spellings[1].tokens
+    progress = constraints.start
+    for token in [*tokenizer.encode("the"), *inside]:
+        progress = constraints.advance(progress, token)
+    assert progress.unmet
+
+
+# Search
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("wanted", [[(5,)], [(4, 6)], [(5,), (4,)]])
+def test_a_wide_beam_finds_the_best_of_all_outputs_that_meet_the_constraints(
+    seed: int, wanted: list[tuple[int, ...]]
+) -> None:
+    model = PrefixModel(vocabulary=7, seed=seed, end_bias=-1.0)
+    source, mask = random_sources(3, seed)
+    tokens = sum(map(len, wanted))
+    sets = [ConstraintSet([plain(*each) for each in wanted], NO_WORDS)] * 3
+    settings = config(100, 4 - tokens)
+    found = constrained_search(model, source, mask, sets, NO_WORDS, settings, best=3)
+    for row in range(3):
+        outputs = all_outputs(model, source[row][mask[row]], settings, longest=4)
+        expected = [output for output in outputs if all(holds(output.tokens, each) for each in wanted)][:3]
+        assert [hypothesis.tokens for hypothesis in found[row]] == [output.tokens for output in expected]
+        assert [each.score for each in found[row]] == pytest.approx([output.score for output in expected], abs=1e-5)
+
+
+def test_without_constraints_it_finds_what_a_wide_beam_finds() -> None:
+    model = PrefixModel(vocabulary=7, seed=2, end_bias=-1.0)
+    source, mask = random_sources(5)
+    sets = [ConstraintSet([], NO_WORDS)] * 5
+    found = constrained_search(model, source, mask, sets, NO_WORDS, config(50))
+    assert [each[0].tokens for each in found] == [
+        each[0].tokens for each in beam_search(model, source, mask, config(50))
+    ]
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_constraints_are_met_by_a_model_that_wants_nothing_of_them(beam: int) -> None:
+    """Outputs want to end at once, and the constraints are many more than the places of the beam."""
+    model = PrefixModel(vocabulary=40, seed=1, scale=20.0, end_bias=30.0)
+    wanted = [(token, token + 1, token + 2) for token in range(5, 38, 3)]
+    [found], [single] = search(model, [[plain(*each) for each in wanted], [plain(7, 9)]], config(beam, 1))
+    assert all(holds(found.tokens, each) for each in wanted)
+    assert holds(single.tokens, (7, 9))
+
+
+def test_a_search_that_never_ends_meets_its_constraints_at_the_limit() -> None:
+    model = PrefixModel(vocabulary=40, seed=1, end_bias=-50.0)
+    [[found]] = search(model, [[plain(5, 6, 7), plain(8)]], config(3, 6))
+    assert not found.finished
+    assert len(found.tokens) == 10
+    assert holds(found.tokens, (5, 6, 7))
+    assert holds(found.tokens, (8,))
+
+
+def test_reserved_tokens_come_exactly_once() -> None:
+    class Stammerer(PrefixModel):
+        def _logits(self, key: torch.Tensor) -> torch.Tensor:
+            logits = super()._logits(key)
+            logits[:, 9] += 20.0
+            return logits
+
+    once = Constraint((Spelling((9,)),), reserved=True)
+    [[found]] = search(Stammerer(vocabulary=40), [[once]], config(4, 10))
+    assert found.tokens.count(9) == 1
+
+
+def test_nothing_follows_a_closed_constraint_inside_a_word() -> None:
+    edges = TokenEdges(tuple(token >= 20 for token in range(40)), (True,) * 40)
+
+    class Compounder(PrefixModel):
+        def _logits(self, key: torch.Tensor) -> torch.Tensor:
+            logits = super()._logits(key)
+            logits[:, 20:] += 10.0
+            return logits
+
+    source, mask = random_sources(1)
+    sets = [ConstraintSet([Constraint((Spelling((9,)),), closed=True)], edges)]
+    [[found]] = constrained_search(Compounder(vocabulary=40, end_bias=2.0), source, mask, sets, edges, config(4, 10))
+    behind = found.tokens[found.tokens.index(9) + 1 :]
+    assert not behind or behind[0] < 20
+
+
+def test_what_a_sentence_is_batched_with_does_not_matter() -> None:
+    sizes = {"width": 32, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 1}
+    torch.manual_seed(1)
+    model = build_model(ModelConfig(**sizes), 40, 40).eval()
+    source, mask = random_sources(6)
+    source = source % 40
+    sets = [ConstraintSet([plain(5 + row, 6), plain(30)], NO_WORDS) for row in range(6)]
+    for engine in (model, engine_for(model)):
+        together = constrained_search(engine, source, mask, sets, NO_WORDS, config(3, 8))
+        for row in range(6):
+            alone = constrained_search(
+                engine, source[row : row + 1], mask[row : row + 1], sets[row : row + 1], NO_WORDS, config(3, 8)
+            )
+            assert alone[0][0].tokens == together[row][0].tokens
+            assert holds(alone[0][0].tokens, (5 + row, 6))
+
+
+def test_wider_for_more_constraints() -> None:
+    def places(tokens: int, beam: int) -> int:
+        return places_for(ConstraintSet([plain(*range(5, 5 + tokens))], NO_WORDS), config(beam))
+
+    assert [places(1, 5), places(7, 5), places(8, 5), places(90, 5), places(1, 50)] == [8, 8, 16, 32, 50]
+
+
+def test_a_model_that_says_no_numbers_is_refused() -> None:
+    class Broken(PrefixModel):
+        def _logits(self, key: torch.Tensor) -> torch.Tensor:
+            return super()._logits(key) * math.nan
+
+    with pytest.raises(ModelFolderError, match="NaN"):
+        search(Broken(vocabulary=40), [[plain(5)]], config(2))
+
+
+def test_marks_are_never_written() -> None:
+    [[found]] = search(PrefixModel(vocabulary=40, seed=5), [[plain(5)]], config(4, 10))
+    assert not {BOS_ID, EOS_ID, 0, 3} & set(found.tokens)
