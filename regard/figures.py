@@ -27,13 +27,13 @@ class Report(Protocol):
     def to_json(self) -> Mapping[str, Any]: ...
 
 
-def check_destination(path: str | None) -> None:
+def check_destination(path: str | None, option: str = "--json") -> None:
     """Refuse a place where figures cannot be written, before the work that makes them is done."""
     if path is None or path == STANDARD_OUTPUT:
         return
     place = Path(path)
     if place.is_dir():
-        raise RegardError(f"{path}: is a folder; --json wants the name of a file")
+        raise RegardError(f"{path}: is a folder; {option} wants the name of a file")
     if not place.parent.is_dir():
         raise RegardError(f"{path}: there is no folder {place.parent}; make it first, or name another file")
     if not os.access(place if place.exists() else place.parent, os.W_OK):

@@ -26,6 +26,7 @@ from regard.models.pretrained import place_pretrained_vectors
 from regard.native.library import why_not
 from regard.progress import note, task
 from regard.recipe import format_config, load_config
+from regard.search.options import plain_search
 from regard.search.translator import Translator
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
@@ -204,10 +205,11 @@ def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) 
     count = config.train.validation_sentences
     sources, references = batches.source_texts[:count], batches.target_texts[:count]
     tokenize = available_tokenize(config.data.target_language)
+    greedy = config.model_copy(update={"search": plain_search(config.search)})
 
     def score(model: SequenceToSequence) -> float:
-        translator = Translator(LoadedModel(model, config, tokenizers))
-        return bleu(translator.translate(sources, beam=1), references, tokenize=tokenize).value
+        translator = Translator(LoadedModel(model, greedy, tokenizers))
+        return bleu(translator.translate(sources), references, tokenize=tokenize).value
 
     return score
 

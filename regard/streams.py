@@ -97,14 +97,14 @@ class LineWriter:
 
 
 @contextmanager
-def line_writer(path: Path | None) -> Iterator[LineWriter]:
+def line_writer(path: Path | None, option: str = "--output") -> Iterator[LineWriter]:
     """A writer to a file (or to standard output), opened before the work begins."""
     if path is None:
         sys.stdout.flush()
         yield LineWriter(sys.stdout.buffer)
         return
     if path.is_dir():
-        raise InputError(f"{path}: is a folder; --output wants the name of a file")
+        raise InputError(f"{path}: is a folder; {option} wants the name of a file")
     try:
         stream = path.open("wb")
     except OSError as error:

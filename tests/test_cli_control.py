@@ -154,3 +154,47 @@ def test_a_document_that_is_no_text_is_named_by_its_line(
     finished = regard("translate", tiny_run, "--document", input=content)
     assert finished.code == 2
     assert message in finished.errors
+
+
+def test_nothing_that_is_read_is_written_over(tiny_run: Path, glossary: Path, tmp_path: Path, regard: Command) -> None:
+    source, output = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("the cat\n", encoding="utf-8")
+    for flags in (
+        ("--input", source, "--alignment", source),
+        ("--input", source, "--alignment", output, "--output", output),
+        ("--input", source, "--glossary", glossary, "--report", glossary),
+        ("--input", source, "--glossary", glossary, "--output", glossary),
+    ):
+        finished = regard("translate", tiny_run, *flags)
+        assert (finished.code, finished.output) == (2, "")
+        assert "name another" in finished.errors
+    assert source.read_text(encoding="utf-8") == "the cat\n"
+    assert glossary.read_text(encoding="utf-8").startswith("# animals")
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--alignment-layer", "0"), "--alignment"),
+        (("--nbest", "9", "--beam", "2"), "cannot give the 9 best"),
+        (("--glossary", "GLOSSARY", "--sampling"), "a beam alone"),
+        (("--glossary", "GLOSSARY", "--engine", "ctranslate2"), "cannot be held"),
+        (("--glossary", "GLOSSARY", "--report", "-"), "name of a file"),
+        (("--compute", "int8", "--coverage-penalty", "0.2"), "coverage"),
+        (("--prefix", "GLOSSARY", "--engine", "ctranslate2"), "--prefix"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together_is_said_before_a_file_is_touched(
+    tiny_run: Path, glossary: Path, tmp_path: Path, regard: Command, flags: tuple[str, ...], said: str
+) -> None:
+    if "ctranslate2" in flags:
+        pytest.importorskip("ctranslate2")
+    output = tmp_path / "out.txt"
+    output.write_text("as it was\n", encoding="utf-8")
+    given = [glossary if flag == "GLOSSARY" else flag for flag in flags]
+    finished = regard("translate", tiny_run, *given, "--output", output, input=b"the cat\n")
+    assert finished.code == 2
+    assert said in finished.errors
+    assert output.read_text(encoding="utf-8") == "as it was\n"

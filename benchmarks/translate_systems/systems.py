@@ -13,6 +13,9 @@ SINGLE_TRANSFORMERS = 50
 TRANSFORMERS_SENTENCES = 1000
 """Sentences that transformers is given, for it would need hours for what takes others minutes."""
 
+LIMIT = 64
+"""Tokens that an output may have, for all systems: a model that has learned little may not know when to end."""
+
 Translate = Callable[[Sequence[str]], list[str]]
 
 
@@ -66,7 +69,15 @@ def open_regard(folder: Path, system: System, setting: Setting, beam: int) -> Tr
     compute: Any = system.compute
 
     def translate(texts: Sequence[str]) -> list[str]:
-        return translator.translate(texts, beam=beam, length_penalty="mean", alpha=ALPHA, compute=compute)
+        return translator.translate(
+            texts,
+            beam=beam,
+            length_penalty="mean",
+            alpha=ALPHA,
+            compute=compute,
+            max_length_extra=LIMIT,
+            max_length=LIMIT,
+        )
 
     return translate
 
@@ -87,7 +98,6 @@ def open_ctranslate2(folder: Path, system: System, setting: Setting, beam: int) 
     )
     pieces = tokenizers.source.learned.pieces
     numbers = {piece: number for number, piece in enumerate(tokenizers.target.learned.pieces)}
-    longest = 256
 
     def translate(texts: Sequence[str]) -> list[str]:
         sources = [[pieces[token] for token in row] for row in tokenizers.source.encode_batch(texts)]
@@ -97,7 +107,7 @@ def open_ctranslate2(folder: Path, system: System, setting: Setting, beam: int) 
             length_penalty=ALPHA,
             max_batch_size=setting.batch,
             batch_type="tokens",
-            max_decoding_length=longest,
+            max_decoding_length=LIMIT,
             disable_unk=True,  # as regard does
         )
         return [tokenizers.target.decode([numbers[piece] for piece in one.hypotheses[0]]) for one in found]
@@ -122,8 +132,7 @@ def open_transformers(folder: Path, system: System, setting: Setting, beam: int)
         for start in range(0, len(order), size):
             chosen = order[start : start + size]
             batch = tokenizer.pad({"input_ids": [encoded[index] for index in chosen]}, return_tensors="pt")
-            most = 2 * batch["input_ids"].size(1) + 20
-            found = model.generate(**batch, num_beams=beam, length_penalty=ALPHA, max_new_tokens=most, do_sample=False)
+            found = model.generate(**batch, num_beams=beam, length_penalty=ALPHA, max_new_tokens=LIMIT, do_sample=False)
             for index, text in zip(chosen, tokenizer.batch_decode(found, skip_special_tokens=True), strict=True):
                 results[index] = text
         return results

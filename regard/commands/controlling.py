@@ -15,6 +15,7 @@ from regard.models.ensemble import Average
 from regard.progress import Task, task
 from regard.search.alignment import Aligner
 from regard.search.confidence import CALIBRATION
+from regard.search.constrained_translation import refuse_other_searches
 from regard.search.control import ControlledTranslator
 from regard.search.control_report import ControlledTranslation, ControlReport
 from regard.search.documents import translate_document
@@ -41,7 +42,11 @@ class ControlFlags:
     @property
     def given(self) -> list[str]:
         """The flags that were given, as a user writes them."""
-        return [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value not in (None, False)]
+        return [
+            f"--{name.replace('_', '-')}"
+            for name, value in vars(self).items()
+            if value is not None and value is not False
+        ]
 
     def check(self, best: int | None) -> None:
         """Refuse what does not go together, before anything is read."""
@@ -55,7 +60,9 @@ class ControlFlags:
         if self.report is not None:
             if not {"--glossary", "--keep", "--keep-file"} & set(self.given):
                 raise InputError("--report tells of terms and spans: give --glossary, --keep or --keep-file, too")
-            figures.check_destination(str(self.report))
+            if str(self.report) == figures.STANDARD_OUTPUT:
+                raise InputError("--report wants the name of a file: standard output may hold the translations")
+            figures.check_destination(str(self.report), "--report")
 
 
 def translate_controlled(
@@ -70,18 +77,24 @@ def translate_controlled(
 ) -> None:
     """Translate lines or a document as the flags ask."""
     flags.check(best)
-    files.check()
+    files.check(read=(flags.glossary, flags.keep_file), written=(flags.alignment, flags.report))
     if files.prefixes is not None:
         raise InputError(f"--prefix does not go with {flags.given[0]}; leave out one of them")
     glossary = Glossary.load(flags.glossary) if flags.glossary else None
     strings = read_strings(flags.keep_file) if flags.keep_file else []
     kinds = parse_kinds(flags.keep) if flags.keep is not None else ()
     keep = SpanFinder(kinds, strings) if kinds or strings else None
+    if (glossary or keep) and engine != "regard":
+        raise InputError(f"--engine {engine} cannot be held to terms and spans; leave it out")
+    if flags.confidence and len(folders) > 1:
+        raise InputError("--confidence is calibrated for one model: name one, or leave --confidence out")
     translator = open_translator(folders, average, engine)
     languages.check(folders[0], translator)
     if flags.confidence and translator.calibration is None:
         raise InputError(f"{folders[0]}: has no {CALIBRATION} for its weights; make it with `regard calibrate`")
     translator.translate([], **search)  # a wrong option is said before a line is read
+    if glossary or keep:
+        refuse_other_searches(translator, search)
     report = ControlReport()
     run = _Run(translator.controlled(glossary, keep), report, search)
     with task("translating") as work:
@@ -120,7 +133,9 @@ def _lines(translator: Translator, files: TranslationFiles, flags: ControlFlags,
     aligner = Aligner(translator, flags.alignment_layer) if flags.alignment else None
     with ExitStack() as stack:
         writer = stack.enter_context(line_writer(files.output))
-        links: LineWriter | None = stack.enter_context(line_writer(flags.alignment)) if flags.alignment else None
+        links: LineWriter | None = (
+            stack.enter_context(line_writer(flags.alignment, "--alignment")) if flags.alignment else None
+        )
         for block in read_blocks(files.source):
             found = run.translate(block, work)
             writer.write([_line(each, flags.confidence) for each in found])

@@ -26,14 +26,17 @@ class TranslationFiles:
     prefixes: Path | None = None
     """What each line's translation begins with."""
 
-    def check(self) -> None:
-        """Refuse, before a model is loaded, what cannot be read or would be destroyed."""
-        for path in (self.source, self.prefixes):
-            if path is None:
-                continue
+    def check(self, read: Sequence[Path | None] = (), written: Sequence[Path | None] = ()) -> None:
+        """Refuse, before a model is loaded, what cannot be read or would be destroyed, of these files and others."""
+        sources = [path for path in (self.source, self.prefixes, *read) if path is not None]
+        results = [path for path in (self.output, *written) if path is not None]
+        for path in sources:
             check_readable(path)
-            if self.output is not None and self.output.exists() and self.output.samefile(path):
-                raise InputError(f"{self.output}: is the input too; name another file for the output")
+        for number, result in enumerate(results):
+            if any(_same(result, path) for path in sources):
+                raise InputError(f"{result}: is the input too; name another file for the output")
+            if any(_same(result, other) for other in results[:number]):
+                raise InputError(f"{result}: two results would go into this file; name another one for one of them")
 
     def blocks(self) -> Iterator[tuple[list[str], list[str] | None]]:
         """The lines, block by block, with their prefixes, if there are any; both must have as many lines."""
@@ -97,7 +100,9 @@ def translate_lines(
     files.check()
     translator = open_translator(folders, average, engine)
     languages.check(folders[0], translator)
-    translator.translate([], **search)  # a wrong option is said before a line is read
+    if files.prefixes is not None and engine != "regard":
+        raise InputError(f"--engine {engine} takes no --prefix; leave one of them out")
+    translator.translate_nbest([], best, **search)  # a wrong option is said before a line is read
     first_line = 1
     with line_writer(files.output) as writer, task("translating") as work:
         for block, prefixes in files.blocks():
@@ -111,6 +116,10 @@ def translate_lines(
                 )
                 writer.write(_nbest_lines(found, first_line))
             first_line += len(block)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _nbest_lines(found: Sequence[Sequence[Translation]], first_line: int) -> list[str]:

@@ -38,6 +38,7 @@ void look_at(
         choice->total *= exp((double)choice->largest - top);
         choice->largest = top;
     }
+    if (choice->largest == -INFINITY) return; /* nothing that is possible yet */
     vector sum = all(0);
     for (long n = 0; n < whole; n += LANES) sum += exponential(load(logits + n) - choice->largest);
     choice->total += sum_of(sum);

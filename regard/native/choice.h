@@ -5,7 +5,7 @@
 
 #include "vectors.h"
 
-#define MAX_BEST 128 /* must agree with decoder.py */
+#define MAX_BEST 128 /* must agree with choice.py */
 
 typedef struct {
     long held;

@@ -18,6 +18,8 @@ def best_tokens(logits: Tensor, count: int, forbidden: Sequence[int]) -> tuple[T
 
     The forbidden ones keep their share of the probability. Where too few are left, minus infinity fills up.
     """
+    if not 1 <= count <= MAX_BEST:
+        raise ValueError(f"the {count} best: ask for 1 to {MAX_BEST}")
     rows, vocabulary = logits.shape
     log_probabilities = logits.new_empty(rows, count)
     tokens = torch.empty(rows, count, dtype=torch.int64)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
+import torch
 from torch import Tensor, nn
 
+from regard.errors import InputError
 from regard.native.library import FLOAT, LANES, LONG, POINTER, library, loaded, pointers, takes
 from regard.native.packing import MatrixStructure, PackedMatrix, pack
-from regard.native.parts import DecoderLayerParts, EmbeddingParts, EncoderLayerParts, TransformerParts
+from regard.native.parts import DecoderLayerParts, EncoderLayerParts, TransformerParts
 
 Compute = Literal["float32", "int8"]
 FIRST_POSITIONS = 256
@@ -49,6 +52,8 @@ class _Model(ctypes.Structure):
         *((name, _Norm) for name in ("encoder_norm", "decoder_norm")),
         ("output", MatrixStructure),
     )
+    kept: list[object]
+    """All that it points to."""
 
 
 def suits_engine(parts: TransformerParts) -> bool:
@@ -69,37 +74,50 @@ def takes_bytes() -> bool:
 
 
 class PackedTransformer:
-    """One model in one form of numbers; `structure()` is what the functions in C are handed."""
+    """One model in one form of numbers; `structure()` is what the functions in C are handed.
+
+    A structure owns all that it points to, so that it may be used while others ask for another one.
+    """
 
     def __init__(self, parts: TransformerParts, compute: Compute = "float32") -> None:
         self.parts, self.compute = parts, compute
         self.widest = max(3 * parts.width, *parts.inner_sizes)
-        self._made_from: list[int] = []
+        self._made_from: list[tuple[int, int]] = []
         self._positions = 0
-        self._kept: list[object] = []
         self._tables: dict[int, Tensor] = {}
         """The positions of each embedding; waves take longer to compute than all else takes to pack."""
         self._structure: _Model | None = None
+        self._lock = threading.RLock()
 
     def structure(self, positions: int) -> _Model:
         """The model as it is now, able to count so many positions.
 
         Weights that may be trained are packed anew each time, for an optimiser leaves no sign that it changed them.
         """
-        made_from = [tensor.data_ptr() for tensor in self._tensors()]
-        if made_from != self._made_from or any(tensor.requires_grad for tensor in self._tensors()):
-            self._made_from = made_from
-            self._structure = None
-        return self.same_structure(positions)
+        with self._lock:
+            tensors = list(self._tensors())
+            made_from = [(tensor.data_ptr(), _version(tensor)) for tensor in tensors]
+            if made_from != self._made_from or any(tensor.requires_grad for tensor in tensors):
+                if not all(tensor.dtype == torch.float32 and tensor.device.type == "cpu" for tensor in tensors):
+                    raise InputError("the model is no longer float32 in the main memory: make a new Translator for it")
+                self._made_from = made_from
+                self._structure = None
+            return self.same_structure(positions)
 
     def same_structure(self, positions: int) -> _Model:
         """The model as it was when `structure` was asked last."""
-        if positions > self._positions:
-            self._positions = max(positions, 2 * self._positions, FIRST_POSITIONS)
-            self._structure = None
-        if self._structure is None:
-            self._structure = self._describe()
-        return self._structure
+        with self._lock:
+            grows = positions > self._positions
+            if grows:
+                self._positions = max(positions, 2 * self._positions, FIRST_POSITIONS)
+            if self._structure is None:
+                self._structure = self._describe(positions)
+            elif grows:
+                kept = self._structure.kept
+                self._structure = _Model.from_buffer_copy(self._structure)
+                self._structure.kept = [*kept]
+                self._embed(self._structure, positions)
+            return self._structure
 
     def _tensors(self) -> Iterator[Tensor]:
         parts = self.parts
@@ -114,40 +132,53 @@ class PackedTransformer:
             if isinstance(table := embedding.positions(1), nn.Parameter):
                 yield table
 
-    def _describe(self) -> _Model:
+    def _describe(self, positions: int) -> _Model:
         parts = self.parts
-        self._kept = []
+        kept: list[object] = []
         encoder = (_EncoderLayer * len(parts.encoder))(
-            *(_EncoderLayer(*self._members(layer)) for layer in parts.encoder)
+            *(_EncoderLayer(*self._members(layer, kept)) for layer in parts.encoder)
         )
         decoder = (_DecoderLayer * len(parts.decoder))(
-            *(_DecoderLayer(*self._members(layer)) for layer in parts.decoder)
+            *(_DecoderLayer(*self._members(layer, kept)) for layer in parts.decoder)
         )
-        self._kept += [encoder, decoder]
-        return _Model(
+        structure = _Model(
             parts.width, parts.heads, self.widest, parts.norm_first, parts.score_scale,
-            parts.decoder[0].attention_norm.eps, self._embedding(parts.source), self._embedding(parts.target),
-            len(encoder), len(decoder), ctypes.addressof(encoder), ctypes.addressof(decoder),
-            _norm(parts.encoder_norm), _norm(parts.decoder_norm), self._matrix(parts.output),
+            parts.decoder[0].attention_norm.eps, _Embedding(), _Embedding(), len(encoder), len(decoder),
+            ctypes.addressof(encoder), ctypes.addressof(decoder), _norm(parts.encoder_norm), _norm(parts.decoder_norm),
+            self._matrix(parts.output, kept),
         )  # fmt: skip
+        structure.kept = [*kept, encoder, decoder, parts]
+        self._embed(structure, positions)
+        return structure
 
-    def _members(self, layer: EncoderLayerParts | DecoderLayerParts) -> list[MatrixStructure | _Norm]:
+    def _members(self, layer: EncoderLayerParts | DecoderLayerParts, kept: list[object]) -> list[Any]:
         return [
-            self._matrix(module) if isinstance(module, nn.Linear) else _norm(module) for module in vars(layer).values()
+            self._matrix(module, kept) if isinstance(module, nn.Linear) else _norm(module)
+            for module in vars(layer).values()
         ]
 
-    def _matrix(self, module: nn.Linear) -> MatrixStructure:
+    def _matrix(self, module: nn.Linear, kept: list[object]) -> MatrixStructure:
         packed: PackedMatrix = pack(module.weight, module.bias, self.compute == "int8")
-        self._kept.append(packed)
+        kept.append(packed)
         return packed.structure
 
-    def _embedding(self, embedding: EmbeddingParts) -> _Embedding:
-        table = self._tables.get(id(embedding))
-        if table is None or isinstance(table, nn.Parameter) or len(table) < self._positions:
-            table = embedding.positions(self._positions)
+    def _embed(self, structure: _Model, positions: int) -> None:
+        """Give both embeddings their positions, as many as are wanted now and perhaps more."""
+        for name, embedding in (("source", self.parts.source), ("target", self.parts.target)):
+            table = self._tables.get(id(embedding))
+            if table is None or isinstance(table, nn.Parameter) or len(table) < self._positions:
+                table = embedding.positions(self._positions)
             if table is not None:
                 self._tables[id(embedding)] = table
-        return _Embedding(*pointers(embedding.table, table), embedding.scale)
+                if len(table) < positions:
+                    raise InputError(f"the model has learned {len(table)} positions; {positions} are more")
+            structure.kept.append(table)
+            setattr(structure, name, _Embedding(*pointers(embedding.table, table), embedding.scale))
+
+
+def _version(tensor: Tensor) -> int:
+    """A number that grows with changes, but for those of an optimiser; a tensor of inference mode has none."""
+    return -1 if tensor.is_inference() else tensor._version
 
 
 def _norm(module: nn.LayerNorm | None) -> _Norm:

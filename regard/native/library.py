@@ -28,8 +28,8 @@ HEADERS = tuple(
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""
 FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
-TUNED = ("-march=native",)
-"""Flags that not every compiler knows for every processor."""
+TUNED = ("-march=native", "-Wl,-Bsymbolic")
+"""Flags that not every compiler knows for every processor and system."""
 LANES = 16
 """Floats that the kernels take at a time: most of them want rows of a multiple of it."""
 LONGEST_COMPILATION = 120.0

@@ -12,7 +12,7 @@
 
 typedef struct {
     const Model *model;
-    long sentences, beam, best, rows, batch_tokens; /* rows: hypotheses that a worker keeps going */
+    long sentences, workers, beam, best, rows, batch_tokens; /* rows: hypotheses that a worker keeps going */
     int32_t begin_mark, end_mark;
     long forbidden;
     const int64_t *never;
@@ -135,9 +135,13 @@ static int fetch(Worker *worker) {
     Job *job = worker->job;
     const Model *model = job->model;
     const long most = job->rows / job->beam > 1 ? job->rows / job->beam : 1;
-    const int64_t first = __atomic_fetch_add(&job->next, most, __ATOMIC_RELAXED);
-    if (first >= job->sentences) return 0;
-    const long count = job->sentences - first < most ? job->sentences - first : most;
+    int64_t first = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+    long count;
+    do { /* less towards the end, so that all workers end together */
+        count = (job->sentences - first) / (2 * job->workers);
+        count = count < 1 ? 1 : count > most ? most : count;
+        if (first >= job->sentences) return 0;
+    } while (!__atomic_compare_exchange_n(&job->next, &first, first + count, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     for (long begin = 0, end; begin < count; begin = end) {
         const int64_t *at = job->source_first + first;
         for (end = begin + 1; end < count && at[end + 1] - at[begin] <= job->batch_tokens;) end++;
@@ -345,6 +349,7 @@ static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
     long held = 0;
     for (long row = 0; row < sentence->live; row++) {
         const double less = normaliser(choices + row);
+        if (less != less) return 0; /* not a number: there is nothing to rank any more */
         for (long n = 0; n < choices[row].held; n++) {
             const float each = choices[row].value[n] - less;
             const double candidate = sentence->rows[row].log_probability + each;
@@ -429,17 +434,17 @@ static void work(Worker *worker) {
 
 /* Do a share of the job, beside whoever else does. */
 void search(Job *job) {
-    Worker worker;
-    memset(&worker, 0, sizeof(worker));
-    worker.job = job;
-    if (setjmp(worker.no_memory)) {
+    Worker *const worker = calloc(1, sizeof(Worker));
+    if (worker) worker->job = job;
+    if (!worker || setjmp(worker->no_memory)) {
         __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
     } else {
-        work(&worker);
+        work(worker);
     }
-    for (Allocation *made = worker.allocations, *next; made; made = next) {
+    for (Allocation *made = worker ? worker->allocations : 0, *next; made; made = next) {
         next = made->next;
         free(made);
     }
+    free(worker);
 }

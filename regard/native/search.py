@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.native.choice import MAX_BEST
 from regard.native.engine import PackedTransformer
 from regard.native.library import LONG, POINTER, loaded
 
 ROWS = 256
 """Hypotheses that a worker keeps going: products with fewer rows are slower, more gain nothing."""
-MAX_BEAM = 128
+MAX_BEAM = MAX_BEST
 PATIENCE = 0.1
 """Seconds between two looks at how far the workers are."""
 
@@ -23,7 +24,7 @@ PATIENCE = 0.1
 class _Job(ctypes.Structure):
     _fields_ = (
         ("model", POINTER),
-        *((name, LONG) for name in ("sentences", "beam", "best", "rows", "batch_tokens")),
+        *((name, LONG) for name in ("sentences", "workers", "beam", "best", "rows", "batch_tokens")),
         *((name, ctypes.c_int32) for name in ("begin_mark", "end_mark")),
         ("forbidden", LONG),
         *((name, POINTER) for name in ("never", "source", "source_first", "limits", "penalties")),
@@ -67,6 +68,8 @@ def search(
     advanced: Callable[[int], None],
 ) -> list[list[Found]]:
     """The best outputs of each source; begin with the longest. `advanced` hears how many more are done."""
+    if not 1 <= task.best <= task.beam <= MAX_BEAM:
+        raise ValueError(f"the {task.best} best with a beam of {task.beam}: a beam has 1 to {MAX_BEAM} places")
     count = len(sources)
     longest = max((len(source) for source in sources), default=1)
     largest = int(task.limits.max(initial=1))
@@ -82,12 +85,15 @@ def search(
     threads = max(1, min(threads, count))
     rows = min(ROWS, -(-count // threads) * task.beam)
     job = _Job(
-        ctypes.addressof(structure), count, task.beam, task.best, max(rows, task.beam), task.batch_tokens,
+        ctypes.addressof(structure), count, threads, task.beam, task.best, max(rows, task.beam), task.batch_tokens,
         task.begin_mark, task.end_mark, len(never),
         *(array.ctypes.data for array in (never, source, first, task.limits, task.penalties)), 0, 0, 0, 0,
         *(array.ctypes.data for array in (tokens, values, tokens_first, found, lengths)),
         *(array.ctypes.data for array in (log_probabilities, scores, finished)),
     )  # fmt: skip
+    # What the job points to lives as long as it does, even if somebody who waits for the workers is interrupted again.
+    job.kept = (structure, never, source, first, task, tokens, values, tokens_first, found, lengths)
+    job.kept += (log_probabilities, scores, finished)
     _run(job, threads, advanced)
 
     def output(number: int, n: int) -> Found:

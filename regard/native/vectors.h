@@ -37,11 +37,18 @@ static inline vector larger(vector a, vector b) { return pick(b > a, b, a); }
 #endif
 
 /* A vector with its lanes `distance` apart changed for each other. */
+#if defined(__clang__)
+#define EXCHANGED(value, distance)                                                                                  \
+    __builtin_shufflevector(value, value, 0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,     \
+                            5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance, 10 ^ distance,    \
+                            11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, 15 ^ distance)
+#else
 #define EXCHANGED(value, distance)                                                                                 \
     __builtin_shuffle(value, (integers){0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,      \
                                         5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance,      \
                                         10 ^ distance, 11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, \
                                         15 ^ distance})
+#endif
 
 static inline float sum_of(vector value) {
     value += EXCHANGED(value, 8);

@@ -19,6 +19,7 @@ from regard.models.folder import LoadedModel, load_model
 from regard.portability import optional
 from regard.portability.cache import cached_export
 from regard.portability.ctranslate2_format import vocabulary
+from regard.search.confidence import Calibration
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.options import SearchOptions
@@ -48,7 +49,9 @@ class CTranslate2Translator(Translator):
     def load(cls, folder: str | Path) -> Self:  # type: ignore[override] # an ensemble is regard's own
         """Read a model folder; the first time, its export is made and kept (`regard.portability.cache`)."""
         loaded = load_model(folder)
-        return cls(loaded, cached_export(folder, loaded))
+        translator = cls(loaded, cached_export(folder, loaded))
+        translator.calibration = Calibration.load(Path(folder))
+        return translator
 
     def _packed(self, search: SearchConfig, beginnings: Sequence[Sequence[int]] = ()) -> None:
         """CTranslate2 searches, not we."""

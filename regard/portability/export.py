@@ -12,7 +12,7 @@ from regard.errors import InputError
 from regard.models.folder import LoadedModel, load_model
 from regard.portability import parity
 from regard.portability.parity import Outputs, Parity
-from regard.portability.reference import Greedy, greedy
+from regard.portability.reference import Greedy, greedy, with_plain_search
 from regard.portability.sentences import choose_sentences
 from regard.progress import task
 
@@ -76,9 +76,10 @@ def export_model(
     def fill(aside: Path) -> Parity:
         with task(f"writing {kind.title}"):
             notes = kind.write(loaded, aside, quantization, folder)
-        ours = greedy(loaded, chosen.sources, kind.longest)
+        original = with_plain_search(loaded)
+        ours = greedy(original, chosen.sources, kind.longest)
         with task(f"translating with {kind.title}"):
-            outputs = kind.compare(loaded, aside, ours)
+            outputs = kind.compare(original, aside, ours)
         bound = parity.INT8 if quantization == "int8" else parity.FLOAT32
         report = parity.measure(name, outputs, loaded.config, chosen.only(ours.numbers), bound, notes)
         parity.require(report)

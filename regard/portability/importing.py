@@ -23,7 +23,7 @@ from regard.portability.huggingface_vocabulary import read_tokenizers
 from regard.portability.huggingface_weights import our_weights, read_weights
 from regard.portability.optional import has
 from regard.portability.parity import Parity
-from regard.portability.reference import greedy
+from regard.portability.reference import greedy, with_plain_search
 from regard.portability.sentences import choose_sentences
 from regard.progress import task
 from regard.recipe import parse_config
@@ -98,7 +98,7 @@ def _compare(aside: Path, folder: Path, sentences: Path | None, longest: int) ->
     """What was written, read again, beside what it was made from."""
     from regard.portability.huggingface_parity import compare_huggingface
 
-    loaded = load_model(aside)
+    loaded = with_plain_search(load_model(aside))
     chosen = choose_sentences(loaded.config, loaded.tokenizers.source, sentences)
     ours = greedy(loaded, chosen.sources, longest)
     with task("translating with transformers"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from regard.errors import InputError
 from regard.models.folder import LoadedModel
 from regard.progress import task
 from regard.search.batching import pad
+from regard.search.options import plain_search
 from regard.search.scoring import token_log_probabilities
 from regard.search.translator import Translator
 
@@ -37,6 +38,12 @@ class Greedy:
     def scored(self) -> list[list[int]]:
         """The outputs as far as they can be scored with the end mark after them."""
         return [row[: limit - 1] for row, limit in zip(self.tokens, self.limits, strict=True)]
+
+
+def with_plain_search(loaded: LoadedModel) -> LoadedModel:
+    """A model that is searched greedily, whatever its recipe asks for."""
+    search = plain_search(loaded.config.search)
+    return replace(loaded, config=loaded.config.model_copy(update={"search": search}))
 
 
 def greedy(loaded: LoadedModel, texts: Sequence[str], longest: int | None = None) -> Greedy:

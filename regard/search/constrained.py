@@ -8,6 +8,7 @@ meet it later, at a better place, nor the other way round. A hypothesis may end 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,8 +52,9 @@ class Continuation(NamedTuple):
 class _Sentence:
     """The search of one sentence."""
 
-    def __init__(self, number: int, constraints: ConstraintSet, limit: int, best: int) -> None:
+    def __init__(self, number: int, constraints: ConstraintSet, limit: int, best: int, longest: int | None) -> None:
         self.number, self.constraints, self.limit = number, constraints, limit
+        self.longest = sys.maxsize if longest is None else longest
         self.found = NBest(best)
         self.rows = [_Row((), 0.0, constraints.start)]
 
@@ -82,7 +84,7 @@ def constrained_search(
     check_best(best, config)
     limits = length_limits(source_mask, config).tolist()
     sentences = [
-        _Sentence(number, each, _limit(limits[number], each.tokens, longest), best)
+        _Sentence(number, each, _limit(limits[number], each.tokens, longest), best, longest)
         for number, each in enumerate(constraints)
     ]
     found = [sentence.found for sentence in sentences]
@@ -183,7 +185,7 @@ def _choose(
     if not fitting and continuations:
         least = min(each.progress.needed for each in continuations)
         fitting = [each for each in continuations if each.progress.needed == least]
-        sentence.limit = length + least
+        sentence.limit = min(length + least, sentence.longest)
     penalty = length_penalty(length, config)
     live = []
     for log_probability, token, origin, progress in share_places(fitting, places, sentence.constraints.tokens):
@@ -192,7 +194,7 @@ def _choose(
         score = log_probability / penalty
         if token == EOS_ID:
             sentence.found.add(Hypothesis(list(row.tokens), score, log_probability, True, list(own_values)))
-        elif length >= sentence.limit and not progress.needed:
+        elif length >= sentence.limit and (not progress.needed or length >= sentence.longest):
             sentence.found.add(Hypothesis([*row.tokens, token], score, log_probability, False, list(own_values)))
         else:
             live.append(_Row((*row.tokens, token), log_probability, progress, origin, own_values))

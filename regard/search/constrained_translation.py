@@ -19,6 +19,16 @@ if TYPE_CHECKING:
     from regard.search.translator import Translation, Translator
 
 
+def refuse_other_searches(translator: Translator, options: SearchOptions) -> None:
+    """Refuse what a constrained search does not know."""
+    search = translator._search_config(options)
+    if search.mbr or not is_plain(search):
+        raise InputError(
+            "terms and spans that must be met are searched for with a beam alone: no sampling, rules for tokens, "
+            "coverage penalty or minimum Bayes risk; leave those out, or the glossary and what is to be kept"
+        )
+
+
 class ConstrainedTranslator:
     """Translates with one model so that outputs meet constraints; a part of the translator, and in its confidence."""
 
@@ -41,11 +51,8 @@ class ConstrainedTranslator:
         """
         check_texts(texts, first_line)
         search = self.translator._search_config(options)
-        if (search.mbr or not is_plain(search)) and any(constraints):
-            raise InputError(
-                "terms and spans that must be met are searched for with a beam alone: no sampling, rules for tokens, "
-                "coverage penalty or minimum Bayes risk; leave those out, or the glossary and what is to be kept"
-            )
+        if any(constraints):
+            refuse_other_searches(self.translator, options)
         sets = [ConstraintSet(each, self.edges) for each in constraints]
         bound = {index: each for index, each in enumerate(sets) if each.constraints and texts[index].strip()}
         # Blanks in the places of the others keep the numbers of lines right.

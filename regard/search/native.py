@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -45,6 +44,14 @@ def native_search(
     for index, outputs in zip(order, found, strict=True):
         gathered = NBest(best)
         for output in outputs:
-            gathered.add(Hypothesis(**dataclasses.asdict(output)))
+            gathered.add(
+                Hypothesis(
+                    tokens=output.tokens,
+                    score=output.score,
+                    log_probability=output.log_probability,
+                    finished=output.finished,
+                    token_log_probabilities=output.token_log_probabilities,
+                )
+            )
         results[index] = gathered.best()
     return results

@@ -33,6 +33,12 @@ class SearchOptions(TypedDict, total=False):
     compute: Literal["float32", "int8"] | None
 
 
+def plain_search(search: SearchConfig) -> SearchConfig:
+    """Greedy search with a model's own limits, whatever else its recipe asks for: for comparing and for validation."""
+    kept = ("max_length_factor", "max_length_extra", "max_length", "batch_tokens")
+    return SearchConfig(beam=1, **{name: getattr(search, name) for name in kept})
+
+
 OF_SAMPLING = ("samples", "temperature", "top_k", "top_p", "sampling_seed")
 
 
@@ -45,4 +51,8 @@ def search_config(base: SearchConfig, options: SearchOptions) -> SearchConfig:
         raise InputError(f"`{idle}` has a meaning for sampling alone: ask for that too (`sampling`), or leave it out")
     if "beam" in given and config.sampling:
         raise InputError("sampling keeps no beam: leave `beam` out; `samples` says how many outputs are drawn")
+    if config.compute != "float32" and config.coverage_penalty:
+        raise InputError(
+            "a coverage penalty needs the model's own attention, in float32: leave out `compute` or `coverage_penalty`"
+        )
     return config

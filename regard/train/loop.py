@@ -190,7 +190,8 @@ class Trainer:
         norm = scale * self.team.norm(gradients)
         if 0 < self.settings.clip_norm < norm:
             scale *= self.settings.clip_norm / norm
-        torch._foreach_mul_(gradients, scale)
+        if gradients:
+            torch._foreach_mul_(gradients, scale)
         return norm
 
     def _overflow(self, step: int) -> None:

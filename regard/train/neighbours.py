@@ -32,7 +32,9 @@ class NeighbourTeam(TorchTeam):
         self, module: nn.Module, narrow: torch.dtype | None = None, costs: Mapping[Tensor, float] | None = None
     ) -> nn.Module:
         parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
-        memory = self._memory(sum(parameter.numel() for parameter in parameters))
+        # Scaled gradients must be unscaled, and judged, by all in the same way: nobody may hold a part of them.
+        apart = narrow is torch.float16 or len(parameters) < self.size
+        memory = None if apart else self._memory(sum(parameter.numel() for parameter in parameters))
         if memory is None:
             return super().share(module, narrow)
         owners = deal([(costs or {}).get(parameter, parameter.numel()) for parameter in parameters], self.size)
@@ -98,10 +100,10 @@ class NeighbourTeam(TorchTeam):
         """Floats [size + 1, elements] that all processes see, or None where the system has no room for them."""
         path = SHARED_MEMORY / f"regard-{os.getpid()}-{secrets.randbits(48)}"
         rows = self.size + 1
-        reserved = self.leads and _reserve(path, rows * elements * 4)
-        found, process, number = self.told([reserved, *map(int, path.name.split("-")[1:])])
-        path = SHARED_MEMORY / f"regard-{int(process)}-{int(number)}"
         try:
+            reserved = self.leads and _reserve(path, rows * elements * 4)
+            found, process, number = self.told([reserved, *map(int, path.name.split("-")[1:])])
+            path = SHARED_MEMORY / f"regard-{int(process)}-{int(number)}"
             if not found:
                 return None
             memory = torch.from_file(str(path), shared=True, size=rows * elements, dtype=torch.float32)

@@ -7,6 +7,7 @@ import torch
 
 from regard.config import ModelConfig
 from regard.data.vocabulary import BOS_ID
+from regard.errors import InputError
 from regard.models import build_model
 from regard.native import library as native
 from regard.native.choice import MAX_BEST, best_tokens
@@ -166,3 +167,28 @@ def test_what_is_not_a_number_is_not_hidden():
     logits[1, 40] = torch.nan
     values, _ = best_tokens(logits, 2, ())
     assert values.isnan().any(1).tolist() == [False, True]
+
+
+def test_positions_that_were_never_learned_are_refused():
+    packed = PackedTransformer(build(positions="learned", max_positions=16).parts())
+    packed.structure(16)
+    with pytest.raises(InputError, match="learned 16 positions"):
+        packed.structure(17)
+
+
+def test_a_model_that_is_no_longer_float32_is_refused():
+    model = build().requires_grad_(False)
+    packed = PackedTransformer(model.parts())
+    packed.structure(4)
+    model.double()
+    with pytest.raises(InputError, match="no longer float32"):
+        packed.structure(4)
+
+
+def test_a_frozen_model_that_is_changed_in_place_is_packed_anew():
+    model = build().requires_grad_(False)
+    engine = NativeSteps(PackedTransformer(model.parts()))
+    before = engine.encode(*sentences())
+    for parameter in model.parameters():
+        parameter.mul_(1.5)
+    assert not torch.equal(engine.encode(*sentences()), before)

@@ -154,6 +154,23 @@ def test_an_interruption_stops_the_workers(monkeypatch):
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("regard-search")]
 
 
+def test_several_threads_may_use_one_model():
+    packed, given = PackedTransformer(build().parts()), sources(30)
+    configs = [SearchConfig(beam=2, max_length_factor=factor) for factor in (1.0, 40.0, 3.0, 90.0)]
+    expected = [native_search(PackedTransformer(build().parts()), given, config, 1, None, ignore) for config in configs]
+    found = [None] * len(configs)
+
+    def run(number):
+        found[number] = native_search(packed, given, configs[number], 1, None, ignore)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(configs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == expected
+
+
 def test_long_sentences_and_wide_beams():
     model, given = build(), [[5] * 300 + [3], [6, 3]]
     config = SearchConfig(beam=40, max_length_factor=0.1, max_length_extra=3)
