@@ -13,6 +13,11 @@ from regard.search.translator import Translator
 
 SENTENCES = 1000
 LEAST = 0.995
+LEAST_OF_ANOTHER_SEARCH = 0.98
+"""For CTranslate2's beam, in which an output that ends frees its place: a model that knows little has close rivals.
+
+On Multi30k models all of 1,000 translations are the same.
+"""
 
 
 class Reference(Translator):
@@ -83,4 +88,5 @@ def test_ctranslate2_agrees(
     from regard.portability.ctranslate2_engine import CTranslate2Translator
 
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
-    assert agreement(CTranslate2Translator.load(trained).translate(corpus, beam=beam), expected[beam]) >= LEAST
+    least = LEAST if beam == 1 else LEAST_OF_ANOTHER_SEARCH
+    assert agreement(CTranslate2Translator.load(trained).translate(corpus, beam=beam), expected[beam]) >= least
