@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from growth_plot import Panel, draw_panels
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -189,27 +190,12 @@ def _table(points: list[Point]) -> Table:
 
 
 def _plot(points: list[Point], path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    axes = list(dict.fromkeys(point.axis for point in points))
-    figure, panels = pyplot.subplots(1, len(axes), figsize=(3.2 * len(axes), 3.2), layout="constrained", squeeze=False)
-    for panel, axis in zip(panels[0], axes, strict=True):
-        group = [point for point in points if point.axis == axis]
-        panel.plot([point.value for point in group], [point.tokens_per_second for point in group], marker="o")
-        panel.set_xscale("log", base=10 if axis == "pairs" else 2)
-        panel.set_ylim(0, 1.1 * max(point.tokens_per_second for point in group))
-        panel.set_xlabel(LABELS[axis])
-        panel.yaxis.set_major_formatter("{x:,.0f}")
-        if axis != "pairs":
-            panel.set_xticks([point.value for point in group], [f"{point.value}" for point in group])
-            panel.minorticks_off()
-        panel.grid(alpha=0.3)
-    panels[0][0].set_ylabel("target tokens a second")
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+    axes = dict.fromkeys(point.axis for point in points)
+    panels = [
+        Panel(LABELS[axis], {"": [(point.value, point.tokens_per_second) for point in points if point.axis == axis]})
+        for axis in axes
+    ]
+    draw_panels(panels, path)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from growth_plot import Panel, draw_panels
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -125,28 +126,13 @@ def table(points: list[Point]) -> Table:
 
 
 def plot(points: list[Point], path: Path) -> None:
-    import matplotlib
+    computes = dict.fromkeys(point.compute for point in points)
+    draw_panels([Panel(LABELS[axis], {name: _line(points, axis, name) for name in computes}) for axis in AXES], path)
 
-    matplotlib.use("agg")
-    from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, len(AXES), figsize=(3.4 * len(AXES), 3.2), layout="constrained")
-    for panel, axis in zip(panels, AXES, strict=True):
-        for compute in dict.fromkeys(point.compute for point in points):
-            group = [point for point in points if (point.axis, point.compute) == (axis, compute)]
-            values = [point.target_tokens_per_second for point in group]
-            panel.plot([point.value for point in group], values, marker="o", label=compute)
-        panel.set_xscale("log", base=2)
-        panel.set_xticks(AXES[axis], [f"{value}" for value in AXES[axis]])
-        panel.minorticks_off()
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel(LABELS[axis])
-        panel.yaxis.set_major_formatter("{x:,.0f}")
-        panel.grid(alpha=0.3)
-    panels[0].set_ylabel("target tokens a second")
-    panels[0].legend(frameon=False)
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)
+def _line(points: list[Point], axis: str, compute: str) -> list[tuple[int, float]]:
+    own = [point for point in points if (point.axis, point.compute) == (axis, compute)]
+    return [(point.value, point.target_tokens_per_second) for point in own]
 
 
 if __name__ == "__main__":

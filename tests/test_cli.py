@@ -218,7 +218,7 @@ class TestEvaluate:
         bad = tmp_path / "bad.fr"
         bad.write_text("rien du tout\n" * 10)
         files = ("--hypothesis", reference, "--reference", reference, "--against", bad, "--source", source)
-        values = json.loads(regard("evaluate", *files, "--by-length", "--samples", "100", "--json").output)
+        values = json.loads(regard("evaluate", *files, "--by-length", "--bootstrap", "100", "--json").output)
         assert values["bleu"] == pytest.approx(100)
         assert values["exact_match"] == 100
         assert values["by_length"]

@@ -186,7 +186,11 @@ CASES = {
         "evaluate --hypothesis three.fr --reference three.fr --tokenize moses",
         "unknown tokenization 'moses'",
     ),
-    "negative samples": ("evaluate --hypothesis three.fr --reference three.fr --samples -1", "samples"),
+    "negative samples": ("evaluate --hypothesis three.fr --reference three.fr --bootstrap -1", "samples"),
+    "a search of what is there": (
+        "evaluate --hypothesis three.fr --reference three.fr --beam 2",
+        "--beam is for a model",
+    ),
     "lengths of no source": ("evaluate --hypothesis three.fr --reference three.fr --by-length", "--source"),
     # Scores
     "unequal pairs to score": ("score model --source three.en --target short.fr", "3 lines"),

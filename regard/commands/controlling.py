@@ -12,6 +12,7 @@ from regard import figures, progress
 from regard.commands.translating import Languages, TranslationFiles, open_translator
 from regard.errors import InputError
 from regard.models.ensemble import Average
+from regard.options import ControlFlags
 from regard.progress import Task, task
 from regard.search.alignment import Aligner
 from regard.search.confidence import CALIBRATION
@@ -24,45 +25,6 @@ from regard.search.translator import Translator
 from regard.streams import LineWriter, line_writer, read_blocks, read_text, text_writer
 from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder, parse_kinds, read_strings
-
-
-@dataclass(frozen=True)
-class ControlFlags:
-    """What a user asked for besides translations."""
-
-    glossary: Path | None = None
-    keep: str | None = None
-    keep_file: Path | None = None
-    report: Path | None = None
-    alignment: Path | None = None
-    alignment_layer: int | None = None
-    confidence: bool = False
-    document: bool = False
-
-    @property
-    def given(self) -> list[str]:
-        """The flags that were given, as a user writes them."""
-        return [
-            f"--{name.replace('_', '-')}"
-            for name, value in vars(self).items()
-            if value is not None and value is not False
-        ]
-
-    def check(self, best: int | None) -> None:
-        """Refuse what does not go together, before anything is read."""
-        if best is not None:
-            raise InputError(f"--nbest does not go with {self.given[0]}, which is about the best translation alone")
-        beside = [flag for flag in self.given if flag in ("--alignment", "--confidence")]
-        if self.document and beside:
-            raise InputError(f"{beside[0]} goes line by line, --document does not: leave out one of them")
-        if self.alignment_layer is not None and self.alignment is None:
-            raise InputError("--alignment-layer says how to align: name a file with --alignment, too")
-        if self.report is not None:
-            if not {"--glossary", "--keep", "--keep-file"} & set(self.given):
-                raise InputError("--report tells of terms and spans: give --glossary, --keep or --keep-file, too")
-            if str(self.report) == figures.STANDARD_OUTPUT:
-                raise InputError("--report wants the name of a file: standard output may hold the translations")
-            figures.check_destination(str(self.report), "--report")
 
 
 def translate_controlled(

@@ -36,31 +36,38 @@ class EvaluationFiles:
 
 
 def evaluate_files(
-    folder: Path | None,
+    folders: Sequence[Path],
     files: EvaluationFiles,
     options: EvaluationOptions,
     by_length: bool = False,
     **search: Unpack[SearchOptions],
 ) -> Evaluation:
-    """Measure a model on aligned files, or translations that are there; `by_length` of their sources too."""
+    """Measure a model (several: an ensemble) on aligned files, or translations that are there.
+
+    With `by_length`, by the length of their sources, too.
+    """
     if by_length and files.source is None:
         raise InputError("--by-length looks at the sentences that were translated: name them with --source")
-    evaluation = _evaluate(folder, files, options, **search)
+    evaluation = _evaluate(folders, files, options, **search)
     return evaluation if by_length else dataclasses.replace(evaluation, by_length=())
 
 
 def _evaluate(
-    folder: Path | None, files: EvaluationFiles, options: EvaluationOptions, **search: Unpack[SearchOptions]
+    folders: Sequence[Path], files: EvaluationFiles, options: EvaluationOptions, **search: Unpack[SearchOptions]
 ) -> Evaluation:
-    if files.hypothesis is not None and folder is None:
+    if files.hypothesis is not None and not folders:
+        idle = next((name for name, value in search.items() if value is not None), None)
+        if idle is not None:
+            flag = f"--{idle.replace('_', '-')}"
+            raise InputError(f"{flag} is for a model that searches, and --hypothesis is there already; leave it out")
         return _evaluate_translations(files.hypothesis, files, options)
-    if folder is None or files.hypothesis is not None:
+    if not folders or files.hypothesis is not None:
         raise InputError("name either a model folder or, with --hypothesis, a file of translations")
     if files.source is None:
         raise InputError("a model needs sentences to translate: name them with --source")
     sources, *references = aligned_lines(files.source, *files.references)
     against = files.other_system(files.source)
-    translator = Translator.load(folder)
+    translator = Translator.load(*folders)
     with task("translating", len(sources)) as work:
         evaluation = evaluate_system(
             translator, sources, references, against=against, options=options, progress=work, **search

@@ -13,11 +13,17 @@ from regard.search.translator import Translator
 
 SENTENCES = 1000
 LEAST = 0.995
-LEAST_OF_ANOTHER_SEARCH = 0.98
-"""For CTranslate2's beam, in which an output that ends frees its place: a model that knows little has close rivals.
-
-On Multi30k models all of 1,000 translations are the same.
-"""
+SIZES = {"width": 64, "feed_forward": 128, "heads": 4, "encoder_layers": 2, "decoder_layers": 1, "dropout": 0.0}
+TRAINING = {
+    "optimiser": "muon",
+    "schedule": "linear",
+    "max_steps": 400,
+    "batch_tokens": 2048,
+    "warmup_steps": 50,
+    "learning_rate": 0.005,
+    "threads": 1,
+}
+"""A model that knows what it says has no close rivals: a beam that differs in detail finds the same."""
 
 
 class Reference(Translator):
@@ -43,13 +49,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pairs = generate("fr", 1).train[:6000]
     for side in ("source", "target"):
         (folder / side).write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs), encoding="utf-8")
-    sizes = {"width": 32, "feed_forward": 64, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": 0.0}
     config = parse_config(
         {
             "data": {"train": [{"source": str(folder / "source"), "target": str(folder / "target")}]},
             "tokenizer": {"vocabulary_size": 600},
-            "model": sizes,
-            "train": {"max_steps": 300, "batch_tokens": 2048, "warmup_steps": 50, "learning_rate": 0.01, "threads": 1},
+            "model": SIZES,
+            "train": TRAINING,
         }
     )
     train_run(config, folder / "run")
@@ -88,5 +93,4 @@ def test_ctranslate2_agrees(
     from regard.portability.ctranslate2_engine import CTranslate2Translator
 
     monkeypatch.setenv(CACHE, str(tmp_path / "cache"))
-    least = LEAST if beam == 1 else LEAST_OF_ANOTHER_SEARCH
-    assert agreement(CTranslate2Translator.load(trained).translate(corpus, beam=beam), expected[beam]) >= least
+    assert agreement(CTranslate2Translator.load(trained).translate(corpus, beam=beam), expected[beam]) >= LEAST

@@ -1,0 +1,122 @@
+"""Commands that make a model, or tell what a recipe would make."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from regard import figures
+from regard.cli.app import app
+from regard.options import Json, Overrides
+from regard.planning import STEPS
+
+
+@app.command()
+def demo(
+    overrides: Overrides = None,
+    run: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the model and the page are kept.")] = Path(
+        "runs/demo"
+    ),
+    language: Annotated[
+        Literal["fr", "zh"], typer.Option(metavar="CODE", help="Translate English to fr or zh.")
+    ] = "fr",
+    seed: Annotated[int, typer.Option(metavar="N", help="Another seed gives another corpus and model.", min=0)] = 1,
+    json: Json = None,
+) -> None:
+    """Show the whole path on a built-in corpus, in minutes.
+
+    Trains, measures, translates, and writes a page on which a pronoun finds its noun.
+    """
+    figures.check_destination(json)
+    from regard.demo import run_demo
+
+    figures.publish(run_demo(run, language, seed, overrides=overrides or ()), json)
+
+
+@app.command()
+def describe(
+    recipe_or_model: Annotated[
+        Path | None, typer.Argument(metavar="RECIPE_OR_MODEL", help="A recipe, or a model folder.", show_default=False)
+    ] = None,
+    overrides: Overrides = None,
+    keys: Annotated[bool, typer.Option("--keys", help="List every key of a recipe instead.")] = False,
+    json: Json = None,
+) -> None:
+    """Describe what a recipe makes, or a trained model.
+
+    Prints its parts, shapes, parameters, and operations per token.
+    """
+    figures.check_destination(json)
+    if keys:
+        from regard.keys import KeyList
+
+        figures.publish(KeyList(), json)
+        return
+    if recipe_or_model is None:
+        raise typer.BadParameter("name a recipe or a model folder, or ask for --keys")
+    from regard.commands.describing import describe_recipe_or_model
+
+    figures.publish(describe_recipe_or_model(recipe_or_model, overrides or ()), json)
+
+
+@app.command()
+def plan(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file, such as recipes/own-text.toml.")],
+    overrides: Overrides = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where the run will be kept: its disk counts, and its vocabulary, if there is one.  "
+            "[default: runs/ and the recipe's name]",
+        ),
+    ] = None,
+    steps: Annotated[int, typer.Option(metavar="N", help="Steps to measure.", min=1)] = STEPS,
+    json: Json = None,
+) -> None:
+    """Tell what a run will take, from a few real steps.
+
+    Prints parameters, memory, speed, time and disk, proposes a batch that fits, and says when a run is hopeless.
+    Leaves with 0 if the run fits, 3 if it needs a change, 4 if it is hopeless.
+    """
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    config = load_config(recipe, overrides or ())
+    from regard.planning.plan import plan_run
+
+    made = plan_run(config, run or Path("runs") / recipe.stem, steps)
+    figures.publish(made, json)
+    raise typer.Exit(made.exit_code)
+
+
+@app.command()
+def train(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A TOML file, such as recipes/own-text.toml.")],
+    overrides: Overrides = None,
+    run: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where the run is kept.  [default: runs/ and the recipe's name]", envvar="REGARD_RUN"
+        ),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Refuse to begin anew: there must be a run to go on with.")
+    ] = False,
+    json: Json = None,
+) -> None:
+    """Run a recipe: from text to a model folder.
+
+    A run that was interrupted goes on where it was.
+    """
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    config = load_config(recipe, overrides or ())
+    from regard.pipeline import train_run
+
+    result = train_run(config, run or Path("runs") / recipe.stem, must_resume=resume)
+    if result.leads:
+        figures.publish(result, json)
