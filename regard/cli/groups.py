@@ -13,7 +13,8 @@ from typing import Any
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The same command, with the fields of each parameter that is a dataclass as options in its place."""
     signature = inspect.signature(command, eval_str=True)
-    groups = {name: given.annotation for name, given in signature.parameters.items() if is_dataclass(given.annotation)}
+    annotations = {name: given.annotation for name, given in signature.parameters.items()}
+    groups: dict[str, Any] = {name: kind for name, kind in annotations.items() if is_dataclass(kind)}
     parameters = [
         option
         for name, given in signature.parameters.items()
@@ -33,7 +34,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _options(group: type) -> list[Parameter]:
+def _options(group: type[Any]) -> list[Parameter]:
     annotations = inspect.get_annotations(group, eval_str=True)
     return [
         Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotations[field.name])
