@@ -17,6 +17,7 @@ from regard.options import (
     Compute,
     CoveragePenalty,
     Engine,
+    FromLanguage,
     Json,
     LengthPenalty,
     MaxLength,
@@ -31,6 +32,7 @@ from regard.options import (
     Sampling,
     SamplingSeed,
     Temperature,
+    ToLanguage,
     TopK,
     TopP,
 )
@@ -249,6 +251,70 @@ def train(
 
 
 @app.command()
+def distill(
+    teachers: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEACHER... [KEY=VALUE]...",
+            help="Model folders, several are an ensemble; keys that override the recipe's.",
+            show_default=False,
+        ),
+    ],
+    recipe: Annotated[Path, typer.Option(metavar="RECIPE", help="What the student is, and the text it learns from.")],
+    run: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the student's run is kept.")],
+    choose: Annotated[
+        Literal["likeliest", "closest"],
+        typer.Option(metavar="NAME", help="Of the beam, the likeliest, or the closest to the reference (by chrF)."),
+    ] = "likeliest",
+    original: Annotated[
+        float, typer.Option(metavar="X", help="Weight of the original pairs beside the translations; 0: none.", min=0)
+    ] = 0.0,
+    average: Annotated[
+        Literal["probabilities", "log-probabilities"],
+        typer.Option(metavar="NAME", help="What an ensemble averages: probabilities or log-probabilities."),
+    ] = "probabilities",
+    tokenize: Annotated[
+        str | None, typer.Option(metavar="NAME", help="BLEU's tokenization at the end.  [default: by the language]")
+    ] = None,
+    beam: Beam = None,
+    length_penalty: LengthPenalty = None,
+    alpha: Alpha = None,
+    batch_tokens: BatchTokens = None,
+    compute: Compute = None,
+    json: Json = None,
+) -> None:
+    """Train a student on what a teacher says.
+
+    The teacher translates the recipe's training text, the student learns that, and both are measured. What was
+    interrupted goes on where it was.
+    """
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    folders = [word for word in teachers if "=" not in word or Path(word).is_dir()]
+    config = load_config(recipe, [word for word in teachers if word not in folders])
+    if not folders:
+        raise typer.BadParameter("name a teacher: the folder of a trained model")
+    from regard.distillation.run import distill_run
+
+    distilled = distill_run(
+        folders,
+        config,
+        run,
+        choice=choose,
+        original=original,
+        average=average,
+        tokenize=tokenize,
+        beam=beam,
+        length_penalty=length_penalty,
+        alpha=alpha,
+        batch_tokens=batch_tokens,
+        compute=compute,
+    )
+    figures.publish(distilled, json)
+
+
+@app.command()
 def translate(
     models: Annotated[
         list[Path],
@@ -264,12 +330,8 @@ def translate(
     nbest: Annotated[
         int | None, typer.Option(metavar="N", help="Write the N best of each line: its number, score, text.")
     ] = None,
-    from_language: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="Refuse another source language.")
-    ] = None,
-    to_language: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Refuse another target language.")
-    ] = None,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     length_penalty: LengthPenalty = None,
     alpha: Alpha = None,
     coverage_penalty: CoveragePenalty = None,
@@ -414,6 +476,8 @@ def evaluate(
     lowercase: Annotated[bool, typer.Option("--lowercase", help="Let case not matter.")] = False,
     by_length: Annotated[bool, typer.Option("--by-length", help="Also by the length of the source.")] = False,
     samples: Annotated[int, typer.Option(metavar="N", help="Of the bootstrap; 0: none.")] = 1000,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     beam: Beam = None,
     length_penalty: LengthPenalty = None,
     alpha: Alpha = None,
@@ -426,6 +490,7 @@ def evaluate(
     """
     figures.check_destination(json)
     from regard.commands.evaluating import EvaluationFiles, evaluate_files
+    from regard.commands.translating import Languages
     from regard.evaluate.evaluation import EvaluationOptions
 
     evaluation = evaluate_files(
@@ -433,6 +498,7 @@ def evaluate(
         EvaluationFiles(reference, source, hypothesis, against, output),
         EvaluationOptions(tokenize=tokenize, lowercase=lowercase, samples=samples),
         by_length,
+        Languages(from_language, to_language),
         beam=beam,
         length_penalty=length_penalty,
         alpha=alpha,
@@ -447,13 +513,17 @@ def score(
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sentences, one a line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, aligned by line.")],
     by_token: Annotated[bool, typer.Option("--by-token", help="The mean of the tokens, not their sum.")] = False,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     json: Json = None,
 ) -> None:
     """Print the log-probability of given pairs."""
     figures.check_destination(json)
     from regard.commands.scoring import score_files
+    from regard.commands.translating import Languages
 
-    figures.publish(score_files(model, source, target, by_token), json)
+    languages = Languages(from_language, to_language)
+    figures.publish(score_files(model, source, target, by_token, languages), json)
 
 
 @app.command()

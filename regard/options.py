@@ -33,6 +33,12 @@ Compute = Annotated[
 Engine = Annotated[
     Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
 ]
+FromLanguage = Annotated[
+    str | None, typer.Option("--from", metavar="CODE", help="The source language; another model is refused.")
+]
+ToLanguage = Annotated[
+    str | None, typer.Option("--to", metavar="CODE", help="The target language, of those that the model has.")
+]
 
 # The search of `translate`, by the keys of [search]
 CoveragePenalty = Annotated[

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from regard.commands.files import aligned_lines
+from regard.commands.translating import Languages
 from regard.errors import InputError
 from regard.evaluate.evaluation import EvaluationOptions, OtherSystem, evaluate_system, evaluate_texts
 from regard.evaluate.report import Evaluation
@@ -40,27 +41,35 @@ def evaluate_files(
     files: EvaluationFiles,
     options: EvaluationOptions,
     by_length: bool = False,
+    languages: Languages | None = None,
     **search: Unpack[SearchOptions],
 ) -> Evaluation:
     """Measure a model on aligned files, or translations that are there; `by_length` of their sources too."""
     if by_length and files.source is None:
         raise InputError("--by-length looks at the sentences that were translated: name them with --source")
-    evaluation = _evaluate(folder, files, options, **search)
+    evaluation = _evaluate(folder, files, options, languages or Languages(), **search)
     return evaluation if by_length else dataclasses.replace(evaluation, by_length=())
 
 
 def _evaluate(
-    folder: Path | None, files: EvaluationFiles, options: EvaluationOptions, **search: Unpack[SearchOptions]
+    folder: Path | None,
+    files: EvaluationFiles,
+    options: EvaluationOptions,
+    languages: Languages,
+    **search: Unpack[SearchOptions],
 ) -> Evaluation:
     if files.hypothesis is not None and folder is None:
-        return _evaluate_translations(files.hypothesis, files, options)
+        given = dataclasses.replace(
+            options, source_language=languages.source or "", target_language=languages.target or ""
+        )
+        return _evaluate_translations(files.hypothesis, files, given)
     if folder is None or files.hypothesis is not None:
         raise InputError("name either a model folder or, with --hypothesis, a file of translations")
     if files.source is None:
         raise InputError("a model needs sentences to translate: name them with --source")
     sources, *references = aligned_lines(files.source, *files.references)
     against = files.other_system(files.source)
-    translator = Translator.load(folder)
+    translator = languages.chosen(folder, Translator.load(folder))
     with task("translating", len(sources)) as work:
         evaluation = evaluate_system(
             translator, sources, references, against=against, options=options, progress=work, **search
