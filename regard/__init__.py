@@ -10,18 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from regard.config import Config
 from regard.errors import RegardError
 from regard.planning import STEPS
 
 if TYPE_CHECKING:
+    from regard.distillation.run import Distilled
     from regard.pipeline import TrainResult
     from regard.planning.plan import Plan
     from regard.search.translator import Translator
 
-__all__ = ["Config", "RegardError", "__version__", "load", "plan", "train"]
+__all__ = ["Config", "RegardError", "__version__", "distill", "load", "plan", "train"]
 __version__ = "0.1.0"
 
 
@@ -35,6 +36,24 @@ def load(
     from regard.search.translator import Translator
 
     return Translator.load(folder, *others, average=average)
+
+
+def distill(
+    teachers: Sequence[str | Path],
+    recipe: str | Path | Config,
+    run: str | Path,
+    overrides: Sequence[str] = (),
+    **options: Any,
+) -> Distilled:
+    """Train what a recipe describes on its training text as teachers translate it; several are an ensemble.
+
+    `options` are those of `regard.distillation.run.distill_run`: `choice`, `original`, `beam` and others.
+    """
+    from regard.distillation.run import distill_run
+    from regard.recipe import load_config, override_config
+
+    config = override_config(recipe, overrides) if isinstance(recipe, Config) else load_config(recipe, overrides)
+    return distill_run(teachers, config, run, **options)
 
 
 def plan(

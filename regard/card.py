@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from regard.config import Config, CorpusConfig
+from regard.config import Config, CorpusConfig, DataConfig
 
 
 def write(config: Config, result: Mapping[str, Any]) -> str:
@@ -14,15 +14,15 @@ def write(config: Config, result: Mapping[str, Any]) -> str:
     validation = result["validation"]
     lines = [
         "---",
-        f"language: [{data.source_language}, {data.target_language}]",
+        f"language: [{', '.join(dict.fromkeys(language for pair in data.pairs for language in pair))}]",
         "library_name: regard",
         "pipeline_tag: translation",
         "license: unknown",
         "---",
-        f"# {data.source_language} to {data.target_language}, trained with regard",
+        f"# {', '.join(' to '.join(pair) for pair in data.pairs)}, trained with regard",
         "",
         "```sh",
-        f"echo 'A sentence.' | regard translate {result['run']}",
+        *[f"echo 'A sentence.' | regard translate {result['run']}{flags}" for flags in _language_flags(data)],
         "```",
         "",
         "## The model",
@@ -47,8 +47,16 @@ def write(config: Config, result: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _language_flags(data: DataConfig) -> list[str]:
+    """How to ask for each pair of languages; a model of one needs no asking."""
+    if not data.tags:
+        return [""]
+    return [f" --from {source} --to {target}" for source, target in data.pairs]
+
+
 def _corpus(corpus: CorpusConfig) -> str:
     weight = "" if corpus.weight == 1.0 else f" (weight {corpus.weight:g})"
+    weight += f" ({' to '.join(corpus.languages)})" if corpus.languages else ""
     files = [corpus.pairs] if corpus.pairs else [corpus.source, corpus.target]
     return " and ".join(f"`{file}`" for file in files) + weight
 

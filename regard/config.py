@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+import re
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -13,6 +14,9 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
+LanguageCode = Annotated[str, Field(min_length=2, max_length=16)]
+
+
 class CorpusConfig(Section):
     """Where bilingual text lies: two aligned plain files, or one TSV or JSON-lines file; gzip is recognised."""
 
@@ -21,6 +25,9 @@ class CorpusConfig(Section):
     pairs: str | None = Field(None, description="one file with both sides (.tsv, .jsonl), instead of source and target")
     format: Literal["auto", "text", "tsv", "jsonl"] = Field("auto", description="how to read it; auto: by the name")
     weight: float = Field(1.0, gt=0, description="how often an epoch takes each pair: 2.0 twice, 0.5 every other time")
+    languages: tuple[LanguageCode, LanguageCode] | None = Field(
+        None, strict=False, description="its source and target language, where a recipe has several pairs"
+    )
 
     @model_validator(mode="after")
     def _two_files_or_one(self) -> Self:
@@ -33,8 +40,11 @@ class CorpusConfig(Section):
 class DataConfig(Section):
     """Which text the run learns from and is measured on, and what is done with bad lines."""
 
-    source_language: str = Field("en", min_length=2, max_length=16, description="code of the source language")
-    target_language: str = Field("fr", min_length=2, max_length=16, description="code of the target language")
+    source_language: LanguageCode = Field("en", description="code of the source language")
+    target_language: LanguageCode = Field("fr", description="code of the target language")
+    tags: bool = Field(
+        False, description="put a tag of the target language before every source, so that one model has several pairs"
+    )
     train: tuple[CorpusConfig, ...] = Field(
         (), strict=False, description="the corpora to learn from; any number, weighted"
     )
@@ -43,6 +53,31 @@ class DataConfig(Section):
     max_characters: int = Field(2000, ge=1, description="a longer line is a bad line")
     max_ratio: float = Field(9.0, gt=1, description="sides whose lengths differ by more are a bad pair")
     max_tokens: int = Field(256, ge=2, description="training pairs with more tokens on a side are left out")
+
+    def pair_of(self, corpus: CorpusConfig) -> tuple[str, str]:
+        """The languages of a corpus: its own, or else those of all."""
+        return corpus.languages or (self.source_language, self.target_language)
+
+    @property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """All pairs of languages that are learned, the one that is meant where none is asked for first."""
+        own = (self.source_language, self.target_language)
+        return tuple(dict.fromkeys([own, *map(self.pair_of, self.train)]))
+
+    @model_validator(mode="after")
+    def _pairs_can_be_told_apart(self) -> Self:
+        pairs = [self.pair_of(corpus) for corpus in (*self.train, *self.validation)]
+        own = (self.source_language, self.target_language)
+        if not self.tags and any(pair != own for pair in pairs):
+            other = " to ".join(next(pair for pair in pairs if pair != own))
+            raise ValueError(f"a corpus is {other}, not {' to '.join(own)}: set `tags` to true for several pairs")
+        learned = [self.pair_of(corpus) for corpus in self.train]
+        for pair in (own, *pairs) if self.tags and learned else ():
+            if pair not in learned:
+                raise ValueError(f"no corpus of `train` is {' to '.join(pair)}, so the model will not know this pair")
+            if not re.fullmatch(r"[A-Za-z0-9_-]+", pair[1]):
+                raise ValueError(f"a tag is made of the language's code, so {pair[1]!r} may have no such characters")
+        return self
 
 
 class TokenizerConfig(Section):
@@ -81,6 +116,7 @@ class ModelConfig(Section):
     dropout: float = Field(0.3, ge=0, lt=1, description="on embeddings and on each sub-layer's output, as in the paper")
     attention_dropout: float = Field(0.0, ge=0, lt=1, description="on attention weights")
     activation_dropout: float = Field(0.0, ge=0, lt=1, description="inside the feed-forward network")
+    word_dropout: float = Field(0.0, ge=0, lt=1, description="whole tokens whose embedding is left out, on both sides")
     norm: Literal["post", "pre"] = Field("post", description="layer norm after the residual (the paper) or before")
     activation: Literal["relu", "gelu", "swish", "gated-gelu", "swiglu"] = Field(
         "relu", description="feed-forward activation"
@@ -95,6 +131,11 @@ class ModelConfig(Section):
     scale_embeddings: bool = Field(True, description="multiply embeddings by the square root of the width")
     source_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
     target_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
+
+    @property
+    def drops_out(self) -> bool:
+        """Whether two passes over the same text differ while training."""
+        return any((self.dropout, self.attention_dropout, self.activation_dropout, self.word_dropout))
 
     @model_validator(mode="before")
     @classmethod
@@ -137,14 +178,21 @@ class TrainConfig(Section):
         0.01, gt=0, description="for muon: the peak for hidden matrices; all else follows `learning_rate`"
     )
     muon_momentum: float = Field(0.95, ge=0, lt=1, description="for muon: decay of the mean of gradients")
-    schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant"] = Field(
+    schedule: Literal["paper", "inverse-square-root", "cosine", "linear", "constant", "warmup-stable-decay"] = Field(
         "inverse-square-root", description="how the learning rate changes with the step"
     )
     warmup_steps: int = Field(2000, ge=0, description="steps of rising learning rate")
+    decay_steps: int = Field(
+        0, ge=0, description="for warmup-stable-decay: the last steps, in which the rate falls to 0; 0: a fifth of all"
+    )
     clip_norm: float = Field(0.0, ge=0, description="clip the gradient's norm; 0: leave it")
     label_smoothing: float = Field(0.1, ge=0, lt=1, description="share of the target spread over all tokens")
+    consistency: float = Field(
+        0.0, ge=0, description="R-Drop: weight of the divergence of two passes with dropout of their own; 0: one pass"
+    )
     ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
     average_last: int = Field(1, ge=1, description="the final model is the mean of so many last checkpoints")
+    average_best: int = Field(1, ge=1, description="or of so many best ones, if that validates better")
     validate_every: int = Field(500, ge=1, description="steps between validations (and checkpoints)")
     validation_sentences: int = Field(500, ge=0, description="sentences translated for validation BLEU; 0: loss only")
     patience: int = Field(0, ge=0, description="stop after so many validations without a better one; 0: never")
@@ -170,6 +218,12 @@ class TrainConfig(Section):
         description="of matrix products; auto: fp32 on a CPU, else bf16, or fp16 where the device has no bf16",
     )
     tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
+
+    @property
+    def kept_checkpoints(self) -> tuple[int, int]:
+        """How many of the newest and how many of the best are kept, those for means among them."""
+        best = max(self.keep_best, self.average_best) if self.average_best > 1 else self.keep_best
+        return max(self.keep_last, self.average_last), best
 
 
 class SearchConfig(Section):
@@ -241,6 +295,12 @@ class Config(Section):
             )
         if self.train.weight_decay and self.train.optimiser == "adam":
             raise ValueError('`train.weight_decay` works for optimiser "adamw" or "muon", not "adam"')
+        if self.train.decay_steps and self.train.schedule != "warmup-stable-decay":
+            raise ValueError('`train.decay_steps` has a meaning for schedule "warmup-stable-decay" alone')
+        if self.train.consistency and not self.model.drops_out:
+            raise ValueError(
+                "`train.consistency` compares passes that differ by dropout alone: set `model.dropout` > 0"
+            )
         if self.train.shard and self.train.optimiser == "muon":
             raise ValueError('`train.shard` works for optimisers "adam" and "adamw": Muon needs whole matrices')
         if self.tokenizer.dropout and self.tokenizer.kind != "bpe":

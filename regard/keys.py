@@ -93,7 +93,8 @@ A key that does not exist, or a value of the wrong type, is refused, with the ne
 that a run came to is saved with its model, in `config.toml`. `regard describe --keys` prints this list.
 
 [Processes](processes.md) says more of `train.processes` and `train.shard`, [precision](precision.md) of
-`train.precision`, [schedules](schedules.md) of `train.schedule`."""
+`train.precision`, [schedules](schedules.md) of `train.schedule`, and [levers](levers.md) of all that may make a model
+better."""
 
 
 def _lead(model: type[BaseModel]) -> str:
@@ -150,7 +151,7 @@ def _type_name(annotation: Any) -> str:
     if origin in (Union, UnionType):
         return " | ".join(_type_name(part) for part in get_args(annotation) if part is not type(None))
     if origin is tuple:
-        return "list of corpora"
+        return "list of corpora" if Ellipsis in get_args(annotation) else "list of two texts"
     return {int: "whole number", float: "number", str: "text", bool: "true | false"}.get(annotation, str(annotation))
 
 

@@ -21,8 +21,18 @@ Json = Annotated[
     str | None,
     typer.Option("--json", metavar="[FILE]", help="Write the figures as JSON to FILE; without FILE, print them alone."),
 ]
+Average = Annotated[
+    Literal["probabilities", "log-probabilities"],
+    typer.Option(metavar="NAME", help="What an ensemble averages: probabilities or log-probabilities."),
+]
 Engine = Annotated[
     Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
+]
+FromLanguage = Annotated[
+    str | None, typer.Option("--from", metavar="CODE", help="The source language; another model is refused.")
+]
+ToLanguage = Annotated[
+    str | None, typer.Option("--to", metavar="CODE", help="The target language, of those that the model has.")
 ]
 
 

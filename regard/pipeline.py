@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from statistics import fmean as mean
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from regard import card, progress
 from regard.atomic import sweep, write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
-from regard.data.corpus import read_pairs
+from regard.data.corpus import Pair, read_pairs
 from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.errors import ConfigError, RegardError
@@ -166,11 +168,12 @@ def _first_difference(section: str, before: Config, now: Config) -> str:
 def learn_tokenizers(config: Config) -> Tokenizers:
     """Learn a run's tokenizers from its training text."""
     with task("learning the vocabulary"):
+        languages = sorted({target for _, target in config.data.pairs}) if config.data.tags else []
         if config.tokenizer.shared:
-            both = train_tokenizer(_sides(config, source=True, target=True), config.tokenizer)
+            both = train_tokenizer(_sides(config, source=True, target=True), config.tokenizer, languages)
             return Tokenizers(both, both)
         return Tokenizers(
-            train_tokenizer(_sides(config, source=True), config.tokenizer),
+            train_tokenizer(_sides(config, source=True), config.tokenizer, languages),
             train_tokenizer(_sides(config, target=True), config.tokenizer),
         )
 
@@ -197,21 +200,29 @@ def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
         note("no `data.validation`: the last weights will be kept, for nothing tells which are best")
         return None
     batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
-    return Validator(batches, _greedy_bleu(batches, config, tokenizers) if config.train.validation_sentences else None)
+    return Validator(batches, _greedy_bleu(config, tokenizers) if config.train.validation_sentences else None)
 
 
-def _greedy_bleu(batches: FixedBatches, config: Config, tokenizers: Tokenizers) -> Bleu:
-    """Greedy BLEU on the first validation sentences: quick, and enough to choose by."""
-    count = config.train.validation_sentences
-    sources, references = batches.source_texts[:count], batches.target_texts[:count]
-    tokenize = available_tokenize(config.data.target_language)
+def _greedy_bleu(config: Config, tokenizers: Tokenizers) -> Bleu:
+    """Greedy BLEU on the first sentences of each pair of languages, their mean: quick, and enough to choose by."""
     greedy = config.model_copy(update={"search": plain_search(config.search)})
+    if config.data.tags:
+        tokenizers = tokenizers.tagged(config.data.target_language)
+    sets: dict[tuple[str, str], list[Pair]] = {}
+    for corpus in config.data.validation:
+        known = sets.setdefault(config.data.pair_of(corpus), [])
+        known += islice(read_pairs(corpus, config.data), max(0, config.train.validation_sentences - len(known)))
 
     def score(model: SequenceToSequence) -> float:
         translator = Translator(LoadedModel(model, greedy, tokenizers))
-        return bleu(translator.translate(sources), references, tokenize=tokenize).value
+        return mean(_bleu(translator.between(*languages), pairs) for languages, pairs in sets.items())
 
     return score
+
+
+def _bleu(translator: Translator, pairs: Sequence[Pair]) -> float:
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    return bleu(translator.translate(sources), references, tokenize=available_tokenize(translator.languages[1])).value
 
 
 def device_of(config: Config, number: int = 0) -> torch.device:

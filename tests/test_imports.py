@@ -25,7 +25,7 @@ FLOW = (
     ("portability",),
     ("card",),
     ("pipeline",),
-    ("planning",),
+    ("distillation", "planning"),
     ("demo",),
     ("commands", "console", "options"),
     ("cli", "worker"),

@@ -9,7 +9,8 @@ import typer
 
 from regard import figures
 from regard.cli.app import app
-from regard.options import Json, Overrides
+from regard.cli.groups import grouped
+from regard.options import Average, Json, Overrides, SearchFlags
 from regard.planning import STEPS
 
 
@@ -120,3 +121,58 @@ def train(
     result = train_run(config, run or Path("runs") / recipe.stem, must_resume=resume)
     if result.leads:
         figures.publish(result, json)
+
+
+@app.command()
+@grouped
+def distill(
+    teachers: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEACHER... [KEY=VALUE]...",
+            help="Model folders, several are an ensemble; keys that override the recipe's.",
+            show_default=False,
+        ),
+    ],
+    recipe: Annotated[Path, typer.Option(metavar="RECIPE", help="What the student is, and the text it learns from.")],
+    run: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the student's run is kept.")],
+    choose: Annotated[
+        Literal["likeliest", "closest"],
+        typer.Option(metavar="NAME", help="Of the beam, the likeliest, or the closest to the reference (by chrF)."),
+    ] = "likeliest",
+    original: Annotated[
+        float, typer.Option(metavar="X", help="Weight of the original pairs beside the translations; 0: none.", min=0)
+    ] = 0.0,
+    average: Average = "probabilities",
+    tokenize: Annotated[
+        str | None, typer.Option(metavar="NAME", help="BLEU's tokenization at the end.  [default: by the language]")
+    ] = None,
+    json: Json = None,
+    *,
+    search: SearchFlags,
+) -> None:
+    """Train a student on what a teacher says.
+
+    The teacher translates the recipe's training text, the student learns that, and both are measured. What was
+    interrupted goes on where it was.
+    """
+    figures.check_destination(json)
+    from regard.recipe import load_config
+
+    folders = [word for word in teachers if "=" not in word or Path(word).is_dir()]
+    config = load_config(recipe, [word for word in teachers if word not in folders])
+    if not folders:
+        raise typer.BadParameter("name a teacher: the folder of a trained model")
+    from regard.distillation.run import distill_run
+
+    distilled = distill_run(
+        folders,
+        config,
+        run,
+        choice=choose,
+        original=original,
+        average=average,
+        tokenize=tokenize,
+        **vars(search),
+    )
+    figures.publish(distilled, json)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from regard import figures
 from regard.cli.app import app
 from regard.cli.groups import grouped
-from regard.options import ControlFlags, Engine, Json, Model, SearchFlags
+from regard.options import Average, ControlFlags, Engine, FromLanguage, Json, Model, SearchFlags, ToLanguage
 
 
 @app.command()
@@ -29,19 +29,12 @@ def translate(
     nbest: Annotated[
         int | None, typer.Option(metavar="N", help="Write the N best of each line: its number, score, text.")
     ] = None,
-    from_language: Annotated[
-        str | None, typer.Option("--from", metavar="CODE", help="Refuse another source language.")
-    ] = None,
-    to_language: Annotated[
-        str | None, typer.Option("--to", metavar="CODE", help="Refuse another target language.")
-    ] = None,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     prefix: Annotated[
         Path | None, typer.Option(metavar="FILE", help="What each output begins with, aligned by line.")
     ] = None,
-    average: Annotated[
-        Literal["probabilities", "log-probabilities"],
-        typer.Option(metavar="NAME", help="What an ensemble averages: probabilities or log-probabilities."),
-    ] = "probabilities",
+    average: Average = "probabilities",
     engine: Engine = "regard",
     *,
     search: SearchFlags,
@@ -112,6 +105,8 @@ def evaluate(
     bootstrap: Annotated[
         int, typer.Option(metavar="N", help="Resamples of the lines, for the intervals; 0: none.")
     ] = 1000,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     json: Json = None,
     *,
     search: SearchFlags,
@@ -122,6 +117,7 @@ def evaluate(
     """
     figures.check_destination(json)
     from regard.commands.evaluating import EvaluationFiles, evaluate_files
+    from regard.commands.translating import Languages
     from regard.evaluate.evaluation import EvaluationOptions
 
     evaluation = evaluate_files(
@@ -129,6 +125,7 @@ def evaluate(
         EvaluationFiles(reference, source, hypothesis, against, output),
         EvaluationOptions(tokenize=tokenize, lowercase=lowercase, samples=bootstrap),
         by_length,
+        Languages(from_language, to_language),
         **vars(search),
     )
     figures.publish(evaluation, json)
@@ -140,10 +137,14 @@ def score(
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sentences, one a line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, aligned by line.")],
     by_token: Annotated[bool, typer.Option("--by-token", help="The mean of the tokens, not their sum.")] = False,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     json: Json = None,
 ) -> None:
     """Print the log-probability of given pairs."""
     figures.check_destination(json)
     from regard.commands.scoring import score_files
+    from regard.commands.translating import Languages
 
-    figures.publish(score_files(model, source, target, by_token), json)
+    languages = Languages(from_language, to_language)
+    figures.publish(score_files(model, source, target, by_token, languages), json)

@@ -51,7 +51,7 @@ def translate_controlled(
     if flags.confidence and len(folders) > 1:
         raise InputError("--confidence is calibrated for one model: name one, or leave --confidence out")
     translator = open_translator(folders, average, engine)
-    languages.check(folders[0], translator)
+    translator = languages.chosen(folders[0], translator)
     if flags.confidence and translator.calibration is None:
         raise InputError(f"{folders[0]}: has no {CALIBRATION} for its weights; make it with `regard calibrate`")
     translator.translate([], **search)  # a wrong option is said before a line is read

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from regard.commands.files import aligned_lines
+from regard.commands.translating import Languages
 from regard.errors import InputError
 from regard.evaluate.evaluation import EvaluationOptions, OtherSystem, evaluate_system, evaluate_texts
 from regard.evaluate.report import Evaluation
@@ -40,6 +41,7 @@ def evaluate_files(
     files: EvaluationFiles,
     options: EvaluationOptions,
     by_length: bool = False,
+    languages: Languages | None = None,
     **search: Unpack[SearchOptions],
 ) -> Evaluation:
     """Measure a model (several: an ensemble) on aligned files, or translations that are there.
@@ -48,26 +50,33 @@ def evaluate_files(
     """
     if by_length and files.source is None:
         raise InputError("--by-length looks at the sentences that were translated: name them with --source")
-    evaluation = _evaluate(folders, files, options, **search)
+    evaluation = _evaluate(folders, files, options, languages or Languages(), **search)
     return evaluation if by_length else dataclasses.replace(evaluation, by_length=())
 
 
 def _evaluate(
-    folders: Sequence[Path], files: EvaluationFiles, options: EvaluationOptions, **search: Unpack[SearchOptions]
+    folders: Sequence[Path],
+    files: EvaluationFiles,
+    options: EvaluationOptions,
+    languages: Languages,
+    **search: Unpack[SearchOptions],
 ) -> Evaluation:
     if files.hypothesis is not None and not folders:
         idle = next((name for name, value in search.items() if value is not None), None)
         if idle is not None:
             flag = f"--{idle.replace('_', '-')}"
             raise InputError(f"{flag} is for a model that searches, and --hypothesis is there already; leave it out")
-        return _evaluate_translations(files.hypothesis, files, options)
+        given = dataclasses.replace(
+            options, source_language=languages.source or "", target_language=languages.target or ""
+        )
+        return _evaluate_translations(files.hypothesis, files, given)
     if not folders or files.hypothesis is not None:
         raise InputError("name either a model folder or, with --hypothesis, a file of translations")
     if files.source is None:
         raise InputError("a model needs sentences to translate: name them with --source")
     sources, *references = aligned_lines(files.source, *files.references)
     against = files.other_system(files.source)
-    translator = Translator.load(*folders)
+    translator = languages.chosen(folders[0], Translator.load(*folders))
     with task("translating", len(sources)) as work:
         evaluation = evaluate_system(
             translator, sources, references, against=against, options=options, progress=work, **search

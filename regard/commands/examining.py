@@ -49,12 +49,13 @@ def examine_recipe(recipe: Path, files: CorpusFiles, against: Sequence[Path], ex
     data = load_config(recipe).data
     if not data.train:
         raise InputError(f"{recipe}: `data.train` names no corpus to examine")
+    one_pair = len(data.pairs) == 1  # of several, each file's name tells
     return examine(
         data.train,
         data,
         against=[*data.validation, *against],
-        source_language=files.source_language or data.source_language,
-        target_language=files.target_language or data.target_language,
+        source_language=files.source_language or (data.source_language if one_pair else None),
+        target_language=files.target_language or (data.target_language if one_pair else None),
         examples=_at_least_none(examples),
     )
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.commands.files import aligned_lines
+from regard.commands.translating import Languages
 from regard.progress import task
 from regard.search.scoring import Score
 from regard.search.translator import Translator
@@ -37,9 +38,11 @@ class Scores:
         }
 
 
-def score_files(folder: Path, source: Path, target: Path, by_token: bool = False) -> Scores:
+def score_files(
+    folder: Path, source: Path, target: Path, by_token: bool = False, languages: Languages | None = None
+) -> Scores:
     """Score the pairs of two aligned files."""
     sources, targets = aligned_lines(source, target)
-    translator = Translator.load(folder)
+    translator = (languages or Languages()).chosen(folder, Translator.load(folder))
     with task("scoring", len(sources)) as work:
         return Scores(translator.score(sources, targets, progress=work), by_token)

@@ -65,12 +65,12 @@ class Languages:
     source: str | None = None
     target: str | None = None
 
-    def check(self, folder: Path, translator: Translator) -> None:
-        """Refuse a model of other languages."""
-        source, target = translator.languages
-        for side, wanted, has in (("from", self.source, source), ("to", self.target, target)):
-            if wanted is not None and wanted != has:
-                raise InputError(f"{folder}: translates {source} to {target}, not {side} {wanted}; name another model")
+    def chosen(self, folder: Path, translator: Translator) -> Translator:
+        """The translator for these languages, of those that its model has; a model without them is refused."""
+        try:
+            return translator.between(self.source, self.target)
+        except InputError as error:
+            raise InputError(f"{folder}: {error}") from None
 
 
 def open_translator(folders: Sequence[Path], average: Average, engine: str = "regard") -> Translator:
@@ -99,7 +99,7 @@ def translate_lines(
     """
     files.check()
     translator = open_translator(folders, average, engine)
-    languages.check(folders[0], translator)
+    translator = languages.chosen(folders[0], translator)
     if files.prefixes is not None and engine != "regard":
         raise InputError(f"--engine {engine} takes no --prefix; leave one of them out")
     translator.translate_nbest([], best, **search)  # a wrong option is said before a line is read

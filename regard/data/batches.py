@@ -13,7 +13,7 @@ from regard.data.batch import Batch, batch_of, collate, cut_into_batches
 from regard.data.corpus import read_pairs
 from regard.data.pools import Pool, PoolMaker, PoolWork
 from regard.data.prefetch import Stopped, prefetched
-from regard.data.prepared import PreparedCorpus
+from regard.data.prepared import PreparedCorpus, tokenizers_for
 from regard.data.ragged import Ragged
 from regard.data.tokenizer import Tokenizers
 from regard.errors import RegardError
@@ -141,9 +141,17 @@ class FixedBatches:
         cls, corpora: Sequence[CorpusConfig], data: DataConfig, tokenizers: Tokenizers, batch_tokens: int
     ) -> FixedBatches:
         """Read and encode corpora into memory; their texts are kept in the order of the files."""
-        pairs = [pair for corpus in corpora for pair in read_pairs(corpus, data, None)]
-        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        source_ids, target_ids = tokenizers.source.encode_batch(sources), tokenizers.target.encode_batch(targets)
+        sources: list[str] = []
+        targets: list[str] = []
+        source_ids: list[list[int]] = []
+        target_ids: list[list[int]] = []
+        for corpus in corpora:
+            own = tokenizers_for(corpus, data, tokenizers)
+            pairs = list(read_pairs(corpus, data, None))
+            sources += (some := [pair.source for pair in pairs])
+            source_ids += own.source.encode_batch(some)
+            targets += (some := [pair.target for pair in pairs])
+            target_ids += own.target.encode_batch(some)
         return cls(Ragged.from_rows(source_ids), Ragged.from_rows(target_ids), batch_tokens, (sources, targets))
 
     @classmethod

@@ -42,6 +42,7 @@ class ImportedTokenizer(Tokenizer):
         self.scheme = Scheme("imported")
         self.learned = Learned(self._names(), [], [])
         self.pipeline = self._library
+        self.tags = {}
 
     @staticmethod
     def owners(order: Sequence[int]) -> dict[int, int]:

@@ -157,6 +157,7 @@ class PoolWork:
         prepared, config = self._maker.prepared, self._maker.config
         seed = (config.seed, *self.key, len(self._parts))
         source = encoder.encode(0, prepared.source_texts(chunk), (*seed, 0))
+        source = source.begun_as(plain[0]) if config.data.tags else source
         target = encoder.encode(1, prepared.target_texts(chunk), (*seed, 1))
         limit = config.data.max_tokens
         return source.where_longer(limit, plain[0]), target.where_longer(limit, plain[1])

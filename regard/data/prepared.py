@@ -147,8 +147,9 @@ class _Build:
             }
             for corpus in corpora:
                 self._corpus_sizes.append(0)
+                tokenizers = tokenizers_for(corpus, self._data, self._tokenizers)
                 for chunk in _chunks(read_pairs(corpus, self._data, self._faults)):
-                    self._write_chunk(chunk, writers)
+                    self._write_chunk(chunk, tokenizers, writers)
                     work.advance(len(chunk))
         if not sum(self._corpus_sizes):
             raise CorpusError(self._nothing_left(corpora))
@@ -157,9 +158,9 @@ class _Build:
         manifest |= dict(corpus_sizes=self._corpus_sizes, left_out=self._left_out, faults=self._faults.to_json())
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1, ensure_ascii=False), encoding="utf-8")
 
-    def _write_chunk(self, chunk: list[Pair], writers: dict[str, RaggedWriter]) -> None:
-        sources = self._tokenizers.source.encode_batch([pair.source for pair in chunk])
-        targets = self._tokenizers.target.encode_batch([pair.target for pair in chunk])
+    def _write_chunk(self, chunk: list[Pair], tokenizers: Tokenizers, writers: dict[str, RaggedWriter]) -> None:
+        sources = tokenizers.source.encode_batch([pair.source for pair in chunk])
+        targets = tokenizers.target.encode_batch([pair.target for pair in chunk])
         limit = self._data.max_tokens
         kept = [place for place in range(len(chunk)) if max(len(sources[place]), len(targets[place])) <= limit]
         self._corpus_sizes[-1] += len(kept)
@@ -175,6 +176,11 @@ class _Build:
             f"{files or 'no corpus given'}: nothing to learn from; {self._faults}, and of those that can be used "
             f"{self._left_out:,} have more than {self._data.max_tokens} tokens on a side (data.max_tokens)"
         )
+
+
+def tokenizers_for(corpus: CorpusConfig, data: DataConfig, tokenizers: Tokenizers) -> Tokenizers:
+    """The tokenizers for a corpus: with the tag of its target language before each source, where there are tags."""
+    return tokenizers.tagged(data.pair_of(corpus)[1]) if data.tags else tokenizers
 
 
 def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:

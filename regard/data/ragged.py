@@ -67,6 +67,16 @@ class Ragged:
         both = Ragged.joined([self, other])
         return both.take(np.arange(len(self)) + len(self) * longer)
 
+    def begun_as(self, other: Ragged) -> Ragged:
+        """The same rows, each with the first value of the other's row before it."""
+        lengths = np.diff(self.offsets)
+        offsets = np.zeros(len(self) + 1, dtype=np.int64)
+        np.cumsum(lengths + 1, out=offsets[1:])
+        values = np.empty(len(self.values) + len(self), dtype=self.values.dtype)
+        values[offsets[:-1]] = other.values[other.offsets[:-1]]
+        values[np.arange(len(self.values)) + np.repeat(np.arange(1, len(self) + 1), lengths)] = self.values
+        return Ragged(values, offsets)
+
     def padded(self, rows: Rows, width: int, fill: int) -> NDArray[np.int64]:
         """These rows as a matrix [len(rows), width], filled up at the end; width is at least their longest."""
         columns = np.arange(width)

@@ -80,6 +80,8 @@ def format_by_name(path: str) -> str | None:
 def read_records(corpus: CorpusConfig, data: DataConfig) -> Iterator[Record]:
     """Every line of a corpus, checked; raises UnequalLinesError at the end of two files that do not match."""
     files = corpus_files(corpus)
+    source_language, target_language = data.pair_of(corpus)
+    data = data.model_copy(update={"source_language": source_language, "target_language": target_language})
     reader = _READERS[corpus_format(corpus)]
     for file in dict.fromkeys(files):
         check_readable(Path(file))

@@ -17,8 +17,16 @@ from regard.atomic import write_file
 from regard.config import TokenizerConfig
 from regard.data.tokenizer_file import read_tokenizer_file
 from regard.data.tokenizer_kinds import KINDS, Scheme, build, learn, normalizer
-from regard.data.tokenizer_learning import Learned, surface
-from regard.data.vocabulary import BYTE_TOKENS, FIRST_BYTE_ID, FIRST_LEARNED_ID, SPECIAL_TOKENS, UNK_ID
+from regard.data.tokenizer_learning import Learned, surface, with_tags
+from regard.data.vocabulary import (
+    BYTE_TOKENS,
+    FIRST_BYTE_ID,
+    FIRST_LEARNED_ID,
+    SPECIAL_TOKENS,
+    UNK_ID,
+    tag_for,
+    tagged_language,
+)
 from regard.errors import CorpusError, InputError, ModelFolderError
 from regard.progress import task
 
@@ -37,11 +45,17 @@ class Tokenizer:
         self.learned = learned
         self.pipeline = pipeline or build(scheme, learned)
         self._texts = [surface(piece, scheme.kind) for piece in learned.pieces]
-        for index in range(FIRST_LEARNED_ID):
+        self.tags = {language: index for index, piece in enumerate(learned.pieces) if (language := tagged_language(piece))}
+        for index in (*range(FIRST_LEARNED_ID), *self.tags.values()):
             self._texts[index] = ""
         self._bytes = [text.encode("utf-8") for text in self._texts]
         for byte in range(256):
             self._bytes[FIRST_BYTE_ID + byte] = bytes([byte])
+
+    @property
+    def plain(self) -> Tokenizer:
+        """The same without a tag before what it encodes."""
+        return self
 
     @property
     def kind(self) -> str:
@@ -91,11 +105,15 @@ class Tokenizer:
         ids = list(ids)
         self._check(ids)
         marks = SPECIAL_TOKENS + BYTE_TOKENS
-        return [marks[index] if index < FIRST_LEARNED_ID else _printable(self._texts[index]) for index in ids]
+        tags = {index: tag_for(language) for language, index in self.tags.items()}
+        return [
+            marks[index] if index < FIRST_LEARNED_ID else tags.get(index) or _printable(self._texts[index])
+            for index in ids
+        ]
 
     def words(self) -> dict[str, int]:
         """The token that a word from elsewhere means, under its printable form and, at a word's start, bare."""
-        learned = range(FIRST_LEARNED_ID, self.vocabulary_size)
+        learned = [index for index in range(FIRST_LEARNED_ID, self.vocabulary_size) if self._texts[index]]
         names = dict(zip(self.pieces(learned), learned, strict=True))
         return names | {name[1:]: index for name, index in names.items() if name.startswith("▁") and len(name) > 1}
 
@@ -135,6 +153,25 @@ class Tokenizer:
             )
 
 
+class TaggedTokenizer(Tokenizer):
+    """A tokenizer whose ids begin with the tag of a target language. Text that spells the tag is text."""
+
+    def __init__(self, plain: Tokenizer, language: str) -> None:
+        vars(self).update(vars(plain))
+        self._plain = plain
+        if language not in plain.tags:
+            known = ", ".join(plain.tags) or "none"
+            raise InputError(f"this vocabulary has no tag for the language {language!r}; it has: {known}")
+        self._tag = plain.tags[language]
+
+    @property
+    def plain(self) -> Tokenizer:
+        return self._plain
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        return [[self._tag, *ids] for ids in self._plain.encode_batch(texts)]
+
+
 @dataclass(frozen=True)
 class Tokenizers:
     """The tokenizers of both languages: one and the same object when the vocabulary is shared."""
@@ -144,11 +181,15 @@ class Tokenizers:
 
     @property
     def shared(self) -> bool:
-        return self.source is self.target
+        return self.source.plain is self.target.plain
+
+    def tagged(self, language: str) -> Tokenizers:
+        """The same, with the tag of a target language before each source."""
+        return Tokenizers(TaggedTokenizer(self.source.plain, language), self.target)
 
     def save(self, folder: Path) -> None:
         """Write one file if the vocabulary is shared, else one for each language."""
-        files = {SHARED_FILE: self.source} if self.shared else {SOURCE_FILE: self.source, TARGET_FILE: self.target}
+        files = {SHARED_FILE: self.target} if self.shared else {SOURCE_FILE: self.source, TARGET_FILE: self.target}
         for name, tokenizer in files.items():
             tokenizer.save(folder / name)
         for stale in {SHARED_FILE, SOURCE_FILE, TARGET_FILE} - set(files):
@@ -172,15 +213,18 @@ class Tokenizers:
         return cls(load_tokenizer(folder / SOURCE_FILE), load_tokenizer(folder / TARGET_FILE))
 
 
-def train_tokenizer(texts: Iterable[str], config: TokenizerConfig) -> Tokenizer:
-    """Learn a vocabulary from texts, which are taken one at a time; the same texts give the same vocabulary."""
+def train_tokenizer(texts: Iterable[str], config: TokenizerConfig, languages: Sequence[str] = ()) -> Tokenizer:
+    """Learn a vocabulary from texts, which are taken one at a time; the same texts give the same vocabulary.
+
+    It has a tag for each of the `languages`.
+    """
     scheme = Scheme(config.kind, config.lowercase, config.normalization)
     sample = _sample(texts, scheme)
     if not any(text.strip() for text in sample):
         raise CorpusError("There is no text to learn a vocabulary from: the training corpus is empty or blank.")
-    learnable = config.vocabulary_size - FIRST_LEARNED_ID
-    alphabet = _alphabet(sample, int(learnable * KINDS[scheme.kind].alphabet_share))
-    return Tokenizer(scheme, learn(sample, alphabet, scheme, config.vocabulary_size))
+    size = config.vocabulary_size - len(languages)
+    alphabet = _alphabet(sample, int((size - FIRST_LEARNED_ID) * KINDS[scheme.kind].alphabet_share))
+    return Tokenizer(scheme, with_tags(learn(sample, alphabet, scheme, size), languages))
 
 
 def _sample(texts: Iterable[str], scheme: Scheme) -> list[str]:

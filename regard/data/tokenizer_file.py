@@ -11,7 +11,7 @@ from tokenizers import Tokenizer as LibraryTokenizer
 
 from regard.data.tokenizer_kinds import KINDS, Scheme, build
 from regard.data.tokenizer_learning import CHARACTERS, Learned
-from regard.data.vocabulary import BYTE_TOKENS, FIRST_LEARNED_ID, SPECIAL_TOKENS
+from regard.data.vocabulary import BYTE_TOKENS, FIRST_LEARNED_ID, SPECIAL_TOKENS, tagged_language
 from regard.errors import ModelFolderError
 
 LARGEST_FILE = 256 * 1024 * 1024
@@ -80,7 +80,8 @@ def _kind(document: dict[str, Any], learned: Learned) -> str:
     if model.get("ignore_merges"):
         return "word"
     if document["pre_tokenizer"]["pattern"] == {"Regex": CHARACTERS}:
-        return "character" if len(learned.pieces) > FIRST_LEARNED_ID else "byte"
+        characters = [piece for piece in learned.pieces[FIRST_LEARNED_ID:] if tagged_language(piece) is None]
+        return "character" if characters else "byte"
     return "bpe"
 
 

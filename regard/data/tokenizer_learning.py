@@ -13,7 +13,7 @@ from typing import Any
 from tokenizers import Regex, models, pre_tokenizers, trainers
 from tokenizers import Tokenizer as LibraryTokenizer
 
-from regard.data.vocabulary import SPECIAL_TOKENS, UNK_ID
+from regard.data.vocabulary import SPECIAL_TOKENS, UNK_ID, tag_for
 
 # The library's threads would fight the model's for the cores, and it warns when a process forks after using them.
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -44,6 +44,12 @@ class Learned:
     pieces: list[str]
     merges: list[tuple[str, str]] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
+
+
+def with_tags(learned: Learned, languages: Sequence[str]) -> Learned:
+    """The same with a token at the end for the tag of each language: no cut of a text can have its form."""
+    scores = [*learned.scores, *(0.0 for _ in languages)] if learned.scores else []
+    return Learned([*learned.pieces, *map(tag_for, languages)], learned.merges, scores)
 
 
 def surface(piece: str, kind: str) -> str:

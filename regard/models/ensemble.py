@@ -146,11 +146,12 @@ def load_ensemble(folders: Sequence[str | Path], average: Average = "probabiliti
 
 def _refuse_others(first_folder: str | Path, first: LoadedModel, folder: str | Path, other: LoadedModel) -> None:
     """Refuse a model of another language or vocabulary."""
-    ours, theirs = ((each.config.data.source_language, each.config.data.target_language) for each in (first, other))
+    ours, theirs = (
+        " and ".join(sorted(" to ".join(pair) for pair in each.config.data.pairs)) for each in (first, other)
+    )
     if ours != theirs:
         raise InputError(
-            f"{folder}: translates {' to '.join(theirs)}, but {first_folder} {' to '.join(ours)}; "
-            "an ensemble needs models of the same languages"
+            f"{folder}: translates {theirs}, but {first_folder} {ours}; an ensemble needs models of the same languages"
         )
     for side in ("source", "target"):
         if getattr(first.tokenizers, side).to_json() != getattr(other.tokenizers, side).to_json():

@@ -103,6 +103,13 @@ def load_model(folder: str | Path) -> LoadedModel:
     check_fit(skeleton, {name: (info.shape, info.is_floating_point) for name, info in header.items()}, folder / WEIGHTS)
     model = build_model(config.model, *sizes)
     load_weights(model, untrusted.read_tensors(folder / WEIGHTS), folder / WEIGHTS)
+    if config.data.tags:
+        missing = next((target for _, target in config.data.pairs if target not in tokenizers.source.tags), None)
+        if missing is not None:
+            raise ModelFolderError(
+                f"{folder}: its vocabulary has no tag for {missing}, to which its {CONFIG} translates"
+            )
+        tokenizers = tokenizers.tagged(config.data.target_language)
     return LoadedModel(model.eval(), config, tokenizers)
 
 

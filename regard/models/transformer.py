@@ -233,7 +233,8 @@ def build_transformer(
         return [RESIDUALS[config.norm](width, dropout(config.dropout)) for _ in range(count)]
 
     def embedding(table: nn.Embedding) -> TokenEmbedding:
-        return TokenEmbedding(table, config.scale_embeddings, _positions(config), dropout(config.dropout))
+        positions, words = _positions(config), dropout(config.word_dropout) if config.word_dropout else None
+        return TokenEmbedding(table, config.scale_embeddings, positions, dropout(config.dropout), words)
 
     def final_norm() -> nn.Module:
         return nn.LayerNorm(width) if config.norm == "pre" else nn.Identity()

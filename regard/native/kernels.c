@@ -252,14 +252,9 @@ void exponentials(long begin, long end, long width, float *logits, float *larges
     const long whole = width / LANES * LANES;
     for (long row = begin; row < end; row++) {
         float *at = logits + row * width;
-        vector top[4], sum = all(0), tail = all(-INFINITY);
+        vector sum = all(0), tail = all(-INFINITY);
         for (long n = whole; n < width; n++) tail[n - whole] = at[n];
-        top[0] = top[1] = top[2] = top[3] = tail;
-        long n = 0;
-        for (; n + 4 * LANES <= whole; n += 4 * LANES)
-            for (int part = 0; part < 4; part++) top[part] = larger(top[part], load(at + n + part * LANES));
-        for (; n < whole; n += LANES) top[0] = larger(top[0], load(at + n));
-        const float high = largest_of(larger(larger(top[0], top[1]), larger(top[2], top[3])));
+        const float high = largest_in_row(at, width);
         for (long n = 0; n < whole; n += LANES) {
             vector share = exponential(load(at + n) - high);
             store(at + n, share);

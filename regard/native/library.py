@@ -20,7 +20,7 @@ from torch import Tensor
 
 SOURCES = tuple(
     Path(__file__).with_name(name)
-    for name in ("kernels.c", "sublayers.c", "products.c", "layers.c", "choice.c", "search.c")
+    for name in ("kernels.c", "consistency.c", "sublayers.c", "products.c", "layers.c", "choice.c", "search.c")
 )
 HEADERS = tuple(
     Path(__file__).with_name(name) for name in ("vectors.h", "kernels.h", "products.h", "layers.h", "choice.h")
@@ -52,6 +52,7 @@ FUNCTIONS = {
     "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],
     "relu_backward": [LONG, LONG, LONG, *[POINTER] * 4],
     "exponentials": [LONG, LONG, LONG, *[POINTER] * 3],
+    "consistent_gradients": [LONG, LONG, LONG, FLOAT, FLOAT, *[POINTER] * 5],
     "attention_sublayer_forward": [POINTER],
     "attention_sublayer_backward": [POINTER],
     "feed_forward_sublayer_forward": [POINTER],

@@ -101,3 +101,42 @@ def exponentials_(logits: Tensor) -> tuple[Tensor, Tensor]:
     function, given = loaded().exponentials, pointers(logits, largest, sums)
     shared_out(rows, lambda begin, end, _: function(begin, end, width, *given))
     return largest, sums
+
+
+def consistent_gradients_(logits: Tensor, strength: float, uniform: float) -> tuple[Tensor, Tensor]:
+    """Turn pairs of rows a and b, logits [N, 2, V], into gradients, in place; with p and q their softmax, those of
+
+        (log Σ e^a + log Σ e^b) / 2 - uniform Σ (a + b) + strength · J,    J = (KL(p || q) + KL(q || p)) / 2
+
+    Gives log Σ e^a and log Σ e^b, [N, 2], and J, [N].
+    """
+    pairs, _, width = logits.shape
+    if not (takes(logits) and logits.is_contiguous()):
+        return _plain_consistent_gradients_(logits, strength, uniform)
+    largest, sums, divergences = (logits.new_empty(size) for size in ((pairs, 2), (pairs, 2), (pairs,)))
+    room = logits.new_empty(torch.get_num_threads(), -(-width // LANES) * LANES)
+    function, found = loaded().consistent_gradients, pointers(largest, sums, divergences)
+
+    def work(begin: int, end: int, part: int) -> None:
+        function(begin, end, width, strength, uniform, *pointers(logits, room[part]), *found)
+
+    shared_out(pairs, work)
+    return largest + sums.log(), divergences
+
+
+def _plain_consistent_gradients_(logits: Tensor, strength: float, uniform: float) -> tuple[Tensor, Tensor]:
+    """The same in torch.
+
+    With d = a - b: J = (Σ p d - Σ q d) / 2, and its gradients by a and b are (p (d - Σ p d) + p - q) / 2 and
+    (q (Σ q d - d) + q - p) / 2.
+    """
+    differences = logits[:, 0] - logits[:, 1]
+    largest, sums = exponentials_(logits.flatten(0, 1))
+    probabilities = logits.div_(sums.view(-1, 2, 1))
+    means = torch.einsum("nv,nkv->nk", differences, probabilities)
+    turned = (probabilities.flip(1) * (strength / 2)).add_(uniform)
+    differences *= strength / 2
+    probabilities[:, 0] *= differences + (0.5 + strength / 2 * (1 - means[:, :1]))
+    probabilities[:, 1] *= (0.5 + strength / 2 * (1 + means[:, 1:])) - differences
+    probabilities -= turned
+    return (largest + sums.log()).view(-1, 2), (means[:, 0] - means[:, 1]) / 2

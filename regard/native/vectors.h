@@ -66,6 +66,19 @@ static inline float largest_of(vector value) {
     return value[0];
 }
 
+/* The largest of a row of any width. */
+static inline float largest_in_row(const float *row, long width) {
+    const long whole = width / LANES * LANES;
+    vector top[4], tail = all(-INFINITY);
+    for (long n = whole; n < width; n++) tail[n - whole] = row[n];
+    top[0] = top[1] = top[2] = top[3] = tail;
+    long n = 0;
+    for (; n + 4 * LANES <= whole; n += 4 * LANES)
+        for (int part = 0; part < 4; part++) top[part] = larger(top[part], load(row + n + part * LANES));
+    for (; n < whole; n += LANES) top[0] = larger(top[0], load(row + n));
+    return largest_of(larger(larger(top[0], top[1]), larger(top[2], top[3])));
+}
+
 /* Whether any lane is above a bound. */
 static inline int any_above(vector value, float bound) {
 #if defined(__AVX512F__)

@@ -13,10 +13,21 @@ Positions = NoPositions | FixedPositions | LearnedPositions
 
 
 class TokenEmbedding(nn.Module):
-    """dropout(√D · embedding[token] + position); the table may be shared with others."""
+    """dropout(√D · embedding[token] + position); the table may be shared with others.
 
-    def __init__(self, table: nn.Embedding, scaled: bool, positions: Positions, dropout: Dropout) -> None:
+    `word_dropout` leaves out the whole embedding of a token; its position stays.
+    """
+
+    def __init__(
+        self,
+        table: nn.Embedding,
+        scaled: bool,
+        positions: Positions,
+        dropout: Dropout,
+        word_dropout: Dropout | None = None,
+    ) -> None:
         super().__init__()
+        self.word_dropout = word_dropout
         self.table = table
         self.scale = math.sqrt(table.embedding_dim) if scaled else 1.0
         self.positions = positions
@@ -24,5 +35,8 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens: Tensor, start: int = 0) -> Tensor:
         """Vectors [B, T, D] of tokens [B, T], the first of which stands at position `start`."""
-        embedded: Tensor = self.dropout(self.positions(self.table(tokens) * self.scale, start))
+        vectors = self.table(tokens) * self.scale
+        if self.word_dropout is not None and self.word_dropout.active:
+            vectors = vectors * self.word_dropout.mask(vectors[..., :1])
+        embedded: Tensor = self.dropout(self.positions(vectors, start))
         return embedded

@@ -48,7 +48,7 @@ def estimate(config: Config, facts: Facts) -> Estimate:
     tokens = epoch.target_tokens / per_epoch
     steps = train.max_steps if train.max_epochs is None else min(train.max_steps, train.max_epochs * per_epoch)
     validations = math.ceil(steps / train.validate_every)
-    kept = min(validations, max(train.keep_last, train.average_last) + train.keep_best) + 1
+    kept = min(validations, sum(train.kept_checkpoints)) + 1
     time = disk = None
     if facts.speed is not None and facts.costs is not None:
         time = _time(config, facts.speed, facts.costs, tokens, steps, validations)
@@ -60,7 +60,8 @@ def estimate(config: Config, facts: Facts) -> Estimate:
 
 def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int, validations: int) -> Time:
     step = tokens / speed.tokens_per_second
-    at_the_end = 2 if config.train.average_last > 1 else 1  # the weights that are chosen are judged once more
+    means = (config.train.average_last > 1) + (config.train.average_best > 1)
+    at_the_end = 1 + means  # the weights that may be chosen are judged once more
     judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
     return Time(step, steps * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds)
 

@@ -111,6 +111,7 @@ def trial_config(config: Config, **train: Any) -> Config:
         validate_every=NEVER,
         patience=0,
         average_last=1,
+        average_best=1,
         keep_last=1,
         keep_best=0,
         max_bad_steps=NEVER,

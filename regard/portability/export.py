@@ -70,6 +70,11 @@ def export_model(
         raise InputError(f"--quantization {quantization}: {kind.title} is written in {' or '.join(kind.quantizations)}")
     check_output(output, folder, force)
     loaded = load_model(folder)
+    if loaded.config.data.tags:
+        raise InputError(
+            f"{folder}: puts a tag of the target language before every source, which {kind.title} would not; "
+            "a model of one pair, without `data.tags`, can be exported"
+        )
     chosen = choose_sentences(loaded.config, loaded.tokenizers.source, sentences, references)
     name = f"{kind.title} ({quantization})"
 

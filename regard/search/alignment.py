@@ -137,7 +137,10 @@ class Aligner:
         words = self.words(tokenizer.normalize(text), side)
         ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
         belongs = np.zeros((len(ids), len(words)))
+        tags = set(tokenizer.tags.values())
         for token, (start, stop) in enumerate(pairwise(ends)):
+            if ids[token] in tags:  # it stands before all words, and is no part of the first
+                continue
             for word, (first, last) in enumerate(words):
                 if start < last and (first < stop or (start == stop and first <= start)):
                     belongs[token, word] = 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from regard.search.hypotheses import Hypothesis
 from regard.search.mbr import by_utility
 from regard.search.native import native_search
 from regard.search.options import SearchOptions, search_config
+from regard.search.pairs import choose_pair
 from regard.search.prefixes import check_prefixes, check_room, encode_prefixes
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
@@ -84,6 +86,8 @@ class Translator:
         self.longest_source = self.config.model.max_positions if learned else LONGEST_SOURCE
         self.longest_target = self.config.model.max_positions if learned else None
         self.calibration: Calibration | None = None
+        self.pairs = self.config.data.pairs if self.config.data.tags else (self.languages,)
+        """All pairs of languages that the model translates, its own first; `between` chooses one."""
 
     @classmethod
     def load(cls, folder: str | Path, *others: str | Path, average: Average = "probabilities") -> Self:
@@ -98,6 +102,18 @@ class Translator:
     def languages(self) -> tuple[str, str]:
         """The codes of the source and of the target language."""
         return self.config.data.source_language, self.config.data.target_language
+
+    def between(self, source: str | None = None, target: str | None = None) -> Self:
+        """The same model for another of its pairs of languages; what is not given may be any, its own first."""
+        pair = choose_pair(self.pairs, self.languages, source, target)
+        if pair == self.languages:
+            return self
+        other = copy.copy(self)
+        languages = {"source_language": pair[0], "target_language": pair[1]}
+        other.config = self.config.model_copy(update={"data": self.config.data.model_copy(update=languages)})
+        other.tokenizers = self.tokenizers.tagged(pair[1])
+        other.calibration = None  # it was learned on the model's own pair
+        return other
 
     def translate(
         self,

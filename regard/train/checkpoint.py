@@ -130,14 +130,19 @@ class CheckpointStore:
 
     def best(self) -> Checkpoint | None:
         """The good checkpoint with the best score, the earliest of equals; None where none has a score."""
+        return next(iter(self.best_few(1)), None)
+
+    def best_few(self, count: int) -> list[Checkpoint]:
+        """The good checkpoints of `count` different steps with the best scores, or as many as have one, best first."""
         damaged: list[DamagedCheckpoint] = []
         manifests = list(_manifests(self._paths(), damaged))
-        for path, _ in self._best_first(manifests):
-            if checkpoint := _open_or_warn(path, damaged):
-                return checkpoint
-        if any(manifest.score is None for _, manifest in manifests):
-            return None
-        return next(iter(self._nothing_good(damaged)), None)
+        found: dict[int, Checkpoint] = {}
+        for path, manifest in self._best_first(manifests):
+            if len(found) < count and manifest.step not in found and (checkpoint := _open_or_warn(path, damaged)):
+                found[manifest.step] = checkpoint
+        if found or any(manifest.score is None for _, manifest in manifests):
+            return list(found.values())
+        return self._nothing_good(damaged)
 
     def latest_step(self) -> int | None:
         """The step of the newest checkpoint that looks whole; nothing is read but its manifest."""

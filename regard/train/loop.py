@@ -21,7 +21,7 @@ from regard.models.folder import save_weights
 from regard.progress import Task, note, task
 from regard.train.log import MetricsLog
 from regard.train.memory import keep_freed_memory
-from regard.train.meter import Meter
+from regard.train.meter import Meter, StepLosses
 from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.precision import Precision
@@ -64,7 +64,7 @@ class Trainer:
         self.precision = precision or Precision()
         self.config, self.settings, self.run = config, config.train, run
         self.judged = self.team.judged(model)
-        objective = Objective(model, config.train.label_smoothing)
+        objective = Objective(model, config.train.label_smoothing, config.train.consistency)
         self.objective = self.team.share(objective, self.precision.dtype, step_costs(model, config.train))
         self.session = Session(model, config, run, self.team)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
@@ -137,48 +137,52 @@ class Trainer:
         """
         standing = self.session.standing
         step = standing.step + 1
-        loss, likelihood, tokens, asked = self._gradients(batches, step, stop)
+        losses, asked = self._gradients(batches, step, stop)
         self.precision.unscale(self.session.optimiser)
-        norm = self._scale_and_clip(1 / tokens)
+        norm = self._scale_and_clip(1 / losses.tokens)
         scaled_too_far = self.precision.adapt()
-        if math.isfinite(loss) and math.isfinite(norm):
+        if losses.finite and math.isfinite(norm):
             rate = learning_rate(step, self.settings, self.config.model.width)
             set_learning_rate(self.session.optimiser, rate)
             self.session.optimiser.step()
             self.team.settle()
             self.session.update_average()
-            self.meter.add(loss, likelihood, tokens, norm, rate)
+            self.meter.add(losses, norm, rate)
             standing.bad_in_a_row = 0
-        elif math.isfinite(loss) and scaled_too_far:
+        elif losses.finite and scaled_too_far:
             self._overflow(step)
         else:
-            self._bad_step(batches, step, loss, norm)
+            self._bad_step(batches, step, losses.loss, norm)
         standing.step, standing.epoch, standing.position = step, epoch, position
-        standing.tokens += tokens
+        standing.tokens += losses.tokens
         return asked
 
-    def _gradients(self, batches: list[Batch], step: int, stop: StopRequest) -> tuple[float, float, int, int]:
-        """Leave the gradients of a step's summed loss in the model; agree on mean losses, tokens and a request to stop.
+    def _gradients(self, batches: list[Batch], step: int, stop: StopRequest) -> tuple[StepLosses, int]:
+        """Leave the gradients of a step's summed loss in the model; agree on mean losses and on a request to stop.
 
         A batch of a step draws the same dropout whether one process takes it whole, several take one batch each, or
         several take a part each.
         """
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
-        smoothed = likelihood = 0.0
-        for number, batch in enumerate(batches):
+        smoothed = likelihood = divergence = 0.0
+        twice = self.settings.consistency > 0
+        for number, once in enumerate(batches):
+            batch = once.twice() if twice else once
             place = number * self.team.turns + self.team.turn
             self.model.randomness.begin(step, place, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
             with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
                 with self.precision.autocast():
                     loss = self.objective(batch)
-                self.precision.backward(loss.smoothed)
+                self.precision.backward(loss.total)
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
-        tokens = sum(batch.tokens for batch in batches)
-        sums = self.team.agree([smoothed, likelihood, tokens, bool(stop)])
-        asked = (stop.number or signal.SIGTERM) if sums[3] else 0
-        return sums[0] / sums[2], sums[1] / sums[2], int(sums[2]), asked
+            divergence += loss.divergence.item() if loss.divergence is not None else 0.0
+        counted = sum(batch.tokens for batch in batches)
+        tokens, stops, *sums = self.team.agree([counted, bool(stop), smoothed, likelihood, divergence])
+        means = [value / tokens for value in sums]
+        losses = StepLosses(int(tokens), means[0], means[1], means[2] if twice else None)
+        return losses, (stop.number or signal.SIGTERM) if stops else 0
 
     def _scale_and_clip(self, scale: float) -> float:
         """Turn the summed gradients into those of the mean, clip them, and give their norm before that.
@@ -283,14 +287,13 @@ class Trainer:
         return Outcome(standing.step, standing.epoch, standing.tokens, standing.seconds, validation, chosen)
 
     def _choose(self, newest: dict[str, Tensor]) -> tuple[Validation | None, str]:
-        """Put the final weights in place: the best checkpoint, or the mean of the last ones where that is no worse."""
+        """Put the final weights in place: the best checkpoint, or a mean of several where that is no worse."""
         chosen, weights = self.session.best_weights(newest)
         validation = self._judge(weights)
-        if self.settings.average_last > 1:
-            count, mean = self.session.mean_weights()
+        for words, mean in self.session.mean_weights():
             of_mean = self._judge(mean)
             if of_mean is None or validation is None or self._score(of_mean) <= self._score(validation):
-                chosen, weights, validation = f"the mean of the last {count} checkpoints", mean, of_mean
+                chosen, weights, validation = words, mean, of_mean
         save_weights(self.run, weights)
         return validation, chosen
 

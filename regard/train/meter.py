@@ -4,6 +4,22 @@ from __future__ import annotations
 
 import math
 import time
+from typing import NamedTuple
+
+
+class StepLosses(NamedTuple):
+    """What a step was like, over the batches of all processes: means of a token."""
+
+    tokens: int
+    loss: float
+    """The smoothed cross-entropy."""
+    likelihood: float
+    divergence: float | None = None
+    """How far two passes disagreed, where there were two."""
+
+    @property
+    def finite(self) -> bool:
+        return math.isfinite(self.loss) and math.isfinite(self.divergence or 0.0)
 
 
 class Meter:
@@ -17,14 +33,17 @@ class Meter:
         self.steps = 0
         self._tokens = 0
         self._loss = self._likelihood = self._norm = self._rate = 0.0
+        self._divergence: float | None = None
         self._since = time.monotonic()
 
-    def add(self, loss: float, likelihood: float, tokens: int, norm: float, rate: float) -> None:
-        """Count one step: mean losses of a token, how many tokens, the gradient's norm, the learning rate."""
+    def add(self, losses: StepLosses, norm: float, rate: float) -> None:
+        """Count one step: its losses, the gradient's norm, the learning rate."""
         self.steps += 1
-        self._tokens += tokens
-        self._loss += loss * tokens
-        self._likelihood += likelihood * tokens
+        self._tokens += losses.tokens
+        self._loss += losses.loss * losses.tokens
+        self._likelihood += losses.likelihood * losses.tokens
+        if losses.divergence is not None:
+            self._divergence = (self._divergence or 0.0) + losses.divergence * losses.tokens
         self._norm += norm
         self._rate = rate
         elapsed = max(time.monotonic() - self._since, 1e-9)
@@ -41,6 +60,8 @@ class Meter:
             "gradient_norm": self._norm / self.steps,
             "tokens_per_second": self._tokens / elapsed,
         }
+        if self._divergence is not None:
+            metrics["consistency"] = self._divergence / self._tokens
         self._clear()
         return metrics
 

@@ -43,7 +43,7 @@ class _NarrowCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
         size = max(1, CHUNK_ELEMENTS.get(features.device.type, LARGE_CHUNK_ELEMENTS) // vocabulary)
-        magnified = _magnification(size)
+        magnified = magnification(size)
         narrow_weight = weight.to(dtype)
         features_gradient = torch.empty_like(features, dtype=weight.dtype)
         weight_gradient = torch.zeros_like(weight)
@@ -79,6 +79,6 @@ class _NarrowCrossEntropy(torch.autograd.Function):
         return features * scale, weight * scale, bias[0] * scale if bias else None, None, None, None
 
 
-def _magnification(rows: int) -> float:
+def magnification(rows: int) -> float:
     """A power of two that lifts probabilities out of float16's subnormal numbers, and keeps sums over rows in range."""
     return float(2 ** max(0, min(10, (8192 // rows).bit_length() - 1)))

@@ -21,6 +21,7 @@ from regard.data.batches import Batch
 from regard.data.vocabulary import PAD_ID
 from regard.models.contract import SequenceToSequence
 from regard.native.rows import exponentials_
+from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
@@ -30,21 +31,30 @@ CHUNK_ELEMENTS = 1 << 21
 class Loss(NamedTuple):
     """Sums over the real target tokens of a batch; divide by `tokens` for means."""
 
-    smoothed: Tensor
+    total: Tensor
     """What is minimised, differentiable."""
+    smoothed: Tensor
+    """The smoothed cross-entropy: all of the total, or all but the penalty for two passes that disagree."""
     negative_log_likelihood: Tensor
     """-Σ log p[y], without smoothing: what perplexity is made of."""
     tokens: int
+    divergence: Tensor | None = None
+    """With two passes, how far they disagree: (KL(p || q) + KL(q || p)) / 2, without its strength."""
 
 
 class Objective(nn.Module):
-    """The loss of a batch, as a module: what several processes share."""
+    """The loss of a batch, as a module: what several processes share.
 
-    def __init__(self, model: SequenceToSequence, smoothing: float) -> None:
+    With `consistency`, batches have each row twice, side by side (`Batch.twice`).
+    """
+
+    def __init__(self, model: SequenceToSequence, smoothing: float, consistency: float = 0.0) -> None:
         super().__init__()
-        self.model, self.smoothing = model, smoothing
+        self.model, self.smoothing, self.consistency = model, smoothing, consistency
 
     def forward(self, batch: Batch) -> Loss:
+        if self.consistency:
+            return consistent_loss(self.model, batch, self.smoothing, self.consistency)
         return batch_loss(self.model, batch, self.smoothing)
 
 
@@ -57,7 +67,26 @@ def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Los
     smoothed, negative_log_likelihood = smoothed_cross_entropy(
         rows, model.output.weight, model.output.bias, targets, smoothing
     )
-    return Loss(smoothed, negative_log_likelihood, len(targets))
+    return Loss(smoothed, smoothed, negative_log_likelihood, len(targets))
+
+
+def consistent_loss(model: SequenceToSequence, batch: Batch, smoothing: float, strength: float) -> Loss:
+    """The loss of two passes over the rows of a batch, which has each twice; tokens count once."""
+    features = model.features(batch.source, batch.source_mask, batch.target_input)
+    length = batch.target_output.size(1)
+    first_rows = batch.target_output[::2]
+    rows, places = (first_rows != PAD_ID).nonzero(as_tuple=True)
+    first = 2 * rows * length + places
+    both = torch.stack([first, first + length], dim=1).flatten()
+    total, smoothed, negative_log_likelihood, divergence = consistent_cross_entropy(
+        features.flatten(0, 1).index_select(0, both),
+        model.output.weight,
+        model.output.bias,
+        first_rows[rows, places],
+        smoothing,
+        strength,
+    )
+    return Loss(total, smoothed, negative_log_likelihood, len(rows), divergence)
 
 
 def smoothed_cross_entropy(

@@ -45,12 +45,20 @@ def _constant(step: int, config: TrainConfig, _: int) -> float:
     return _rise(step, config)
 
 
+def _warmup_stable_decay(step: int, config: TrainConfig, _: int) -> float:
+    """Up to 1 at the end of the warm-up, no change until the last steps, then a straight line as that of `linear`."""
+    falling = config.decay_steps or config.max_steps // 5
+    begin = max(config.max_steps - falling, _warmup(config))
+    return _rise(step, config) * (1 - _fallen(step, config, begin))
+
+
 SCHEDULES: dict[str, Callable[[int, TrainConfig, int], float]] = {
     "paper": _paper,
     "inverse-square-root": _inverse_square_root,
     "cosine": _cosine,
     "linear": _linear,
     "constant": _constant,
+    "warmup-stable-decay": _warmup_stable_decay,
 }
 """From the step, the configuration and the width D to a factor on `train.learning_rate`."""
 
@@ -64,8 +72,9 @@ def _rise(step: int, config: TrainConfig) -> float:
     return min(1.0, step / _warmup(config))
 
 
-def _fallen(step: int, config: TrainConfig) -> float:
-    """The part of the way down that is done: 0 up to the peak, 1 just after the last step, so that the last counts."""
-    if step <= _warmup(config):
+def _fallen(step: int, config: TrainConfig, begin: int | None = None) -> float:
+    """The part of the way down that is done: 0 up to `begin` (or the peak), 1 just after the last step."""
+    begin = _warmup(config) if begin is None else begin
+    if step <= begin:
         return 0.0
-    return min(1.0, (step - _warmup(config)) / max(config.max_steps + 1 - _warmup(config), 1))
+    return min(1.0, (step - begin) / max(config.max_steps + 1 - begin, 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from torch import Tensor
@@ -29,8 +30,7 @@ class Session:
         self.optimiser = build_optimiser(model, config.train)
         self.average = MovingAverage(model_weights(model), config.train.ema) if config.train.ema else None
         self.standing = Standing()
-        keep_last = max(config.train.keep_last, config.train.average_last)
-        self.store = CheckpointStore(run / "checkpoints", keep_last, config.train.keep_best)
+        self.store = CheckpointStore(run / "checkpoints", *config.train.kept_checkpoints)
         self._saved_step: int | None = None
 
     def update_average(self) -> None:
@@ -98,10 +98,18 @@ class Session:
         averaged = MovingAverage.weights_of(_below("average.", tensors))
         return f"the best validation, at step {best.step:,}", averaged or _below("model.", tensors)
 
-    def mean_weights(self) -> tuple[int, dict[str, Tensor]]:
-        """The mean of the last checkpoints' weights, and of how many."""
-        last = self.store.last(self.settings.average_last)
-        return len(last), mean_of(last, prefix="model.")
+    def mean_weights(self) -> Iterator[tuple[str, dict[str, Tensor]]]:
+        """Means of checkpoints' weights that the final model may be, each with a word on which.
+
+        Of the best ones, where there is a moving average, it is this that was judged; so its mean is taken.
+        """
+        if self.settings.average_last > 1:
+            last = self.store.last(self.settings.average_last)
+            yield f"the mean of the last {len(last)} checkpoints", mean_of(last, prefix="model.")
+        best = self.store.best_few(self.settings.average_best) if self.settings.average_best > 1 else []
+        if len(best) > 1:
+            prefix = "model." if self.average is None else "average.weights."
+            yield f"the mean of the best {len(best)} checkpoints", mean_of(best, prefix=prefix)
 
 
 def _below(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

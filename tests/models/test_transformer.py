@@ -19,6 +19,7 @@ VARIANTS = {
     "gated": {"activation": "gated-gelu"},
     "swiglu": {"activation": "swiglu", "norm": "pre"},
     "target-tied": {"tie": "target"},
+    "word-dropout": {"word_dropout": 0.3, "attention_dropout": 0.1, "activation_dropout": 0.1},
     "untied": {"tie": "none", "output_bias": True, "scale_embeddings": False},
 }
 SIZES = {"width": 16, "feed_forward": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2, "dropout": 0.2}
@@ -115,6 +116,17 @@ def test_dropout_is_a_function_of_the_key(model):
     assert not torch.equal(first, features(2, 0))
     assert torch.equal(first, features(1, 0))
     assert not torch.equal(first, model.eval().features(source, mask, target))
+
+
+def test_word_dropout_leaves_out_whole_tokens_and_no_position():
+    settings = {**SIZES, "dropout": 0.0, "word_dropout": 0.4, "positions": "none"}
+    embedding = build_model(ModelConfig(**settings), 50, 50).source_embedding
+    tokens = torch.arange(4, 44).view(4, 10)
+    plain = embedding.eval()(tokens)
+    dropped = embedding.train()(tokens)
+    left_out = (dropped == 0).all(-1)
+    assert 4 < left_out.sum() < 30
+    torch.testing.assert_close(dropped[~left_out], plain[~left_out] / 0.6)
 
 
 def test_every_parameter_learns(model):

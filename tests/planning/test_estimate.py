@@ -87,6 +87,7 @@ def test_disk_holds_the_kept_checkpoints_and_the_one_being_written():
     assert expected.checkpoints == 4
     assert expected.disk == 4 * 30_000_000 + 2 * 4 * 2_000_000 + 5_000_000
     assert plan(average_last=5).expected.checkpoints == 7
+    assert plan(average_last=5, average_best=4).expected.checkpoints == 10
     assert plan(max_steps=100).expected.checkpoints == 2
 
 

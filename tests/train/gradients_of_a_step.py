@@ -37,11 +37,11 @@ def main(output: Path, overrides: list[str]) -> None:
         model = build_model(config.model, VOCABULARY, VOCABULARY)
         precision = Precision(os.environ.get("PRECISION", "fp32"), batch_tokens=config.train.batch_tokens)
         trainer = Trainer(model, None, None, config, output.parent / "run", team, precision=precision)
-        loss, *_ = trainer._gradients(list(batches())[team.rank :: team.size], 1, StopRequest())
+        losses, _ = trainer._gradients(list(batches())[team.rank :: team.size], 1, StopRequest())
         trainer.precision.unscale(trainer.session.optimiser)
         norm = trainer._scale_and_clip(1.0)
         gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-        whole = team.whole({**gradients, "loss": torch.tensor(loss), "norm": torch.tensor(norm)})
+        whole = team.whole({**gradients, "loss": torch.tensor(losses.loss), "norm": torch.tensor(norm)})
         if team.leads:
             save_file(whole, output)
 

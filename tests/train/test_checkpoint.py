@@ -134,6 +134,15 @@ def test_the_newest_and_the_best_are_kept(store: CheckpointStore) -> None:
     assert store.latest_step() == 60
 
 
+def test_the_best_few_come_best_first(tmp_path: Path) -> None:
+    store = CheckpointStore(tmp_path, keep_last=1, keep_best=3)
+    for step, score in [(10, 3.0), (20, 1.0), (30, 2.0), (40, None), (50, 5.0), (60, 1.0)]:
+        save(store, step, score)
+    assert [checkpoint.step for checkpoint in store.best_few(3)] == [20, 60, 30]
+    assert [checkpoint.step for checkpoint in store.best_few(9)] == [20, 60, 30]
+    assert CheckpointStore(tmp_path / "none").best_few(3) == []
+
+
 def test_higher_may_be_better(tmp_path: Path) -> None:
     store = CheckpointStore(tmp_path, keep_last=1, keep_best=2, lower_is_better=False)
     for step, score in [(1, 10.0), (2, 30.0), (3, 20.0), (4, 5.0)]:

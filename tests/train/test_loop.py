@@ -281,6 +281,19 @@ def test_patience_that_ran_out_is_remembered(corpus, tmp_path, monkeypatch):
     assert result.outcome.steps == 20
 
 
+@pytest.mark.parametrize("ema", ["0.0", "0.9"])
+def test_the_mean_of_the_best_checkpoints_is_taken_where_it_is_no_worse(corpus, tmp_path, monkeypatch, ema):
+    settings = ("train.average_last=1", "train.average_best=2", "train.keep_best=0", f"train.ema={ema}")
+    monkeypatch.setattr(loop.Trainer, "_score", lambda trainer, validation: 1.0)  # all are equal: none is worse
+    result = train_run(recipe(corpus, *settings), tmp_path / "run")
+    assert result.outcome.chosen == "the mean of the best 2 checkpoints"
+    best = CheckpointStore(tmp_path / "run/checkpoints").best_few(2)
+    assert [checkpoint.step for checkpoint in best] == [10, 20]
+    prefix = "model." if ema == "0.0" else "average.weights."
+    for name, tensor in load_file(tmp_path / "run/model.safetensors").items():
+        torch.testing.assert_close(tensor, sum(each.tensors()[prefix + name] for each in best) / 2)
+
+
 def test_epochs_limit_a_run(corpus, tmp_path):
     result = train_run(recipe(corpus, "train.max_epochs=2", "train.max_steps=10000"), tmp_path / "run")
     assert result.outcome.epochs == 2

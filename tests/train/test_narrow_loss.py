@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional as F
 
 from regard.train import narrow_loss
-from regard.train.narrow_loss import _magnification, narrow_cross_entropy
+from regard.train.narrow_loss import magnification, narrow_cross_entropy
 
 
 def leaves(with_bias=True, rows=37, vocabulary=101, dtype=torch.float64):
@@ -43,7 +43,7 @@ def test_equals_torch_where_nothing_is_narrow(with_bias, chunk_rows, monkeypatch
 
 @pytest.mark.parametrize(("rows", "magnified"), [(1, 1024), (8, 1024), (16, 512), (512, 16), (5000, 1), (100_000, 1)])
 def test_gradients_are_magnified_as_far_as_their_sums_allow(rows, magnified):
-    assert _magnification(rows) == magnified
+    assert magnification(rows) == magnified
 
 
 IN_A_CHILD = """

@@ -16,6 +16,8 @@ from transformers import (
 )
 
 from regard.config import TrainConfig
+from regard.errors import ConfigError
+from regard.recipe import parse_config
 from regard.train.schedule import SCHEDULES, learning_rate
 
 NAMES = sorted(SCHEDULES)
@@ -55,7 +57,7 @@ def test_paper_gives_the_values_of_its_formula() -> None:
     assert learning_rate(77, twice, 512) == 2 * learning_rate(77, base, 512)
 
 
-@pytest.mark.parametrize("name", ["inverse-square-root", "cosine", "linear", "constant"])
+@pytest.mark.parametrize("name", ["inverse-square-root", "cosine", "linear", "constant", "warmup-stable-decay"])
 def test_warm_up_is_a_line_to_the_peak(name: str) -> None:
     rates = [learning_rate(step, config(name), 128) for step in range(1, 11)]
     assert rates == pytest.approx([0.05 * step for step in range(1, 11)])
@@ -72,6 +74,9 @@ def test_warm_up_is_a_line_to_the_peak(name: str) -> None:
         ("linear", 109, 0.0),
         ("cosine", 109, 0.0),
         ("cosine", 43, 0.5 * 0.75),
+        ("warmup-stable-decay", 87, 0.5),  # a fifth of 108 steps is 21
+        ("warmup-stable-decay", 98, 0.25),
+        ("warmup-stable-decay", 109, 0.0),
     ],
 )
 def test_values_after_the_peak(name: str, after: int, expected: float) -> None:
@@ -114,6 +119,20 @@ def test_paper_is_inverse_square_root_with_another_peak() -> None:
         assert paper == pytest.approx(ours, rel=1e-12)
 
 
+def test_stable_and_decay_with_steps_of_ones_choice() -> None:
+    settings = config("warmup-stable-decay").model_copy(update={"decay_steps": 9})
+    rates = [learning_rate(step, settings, 128) for step in range(90, 102)]
+    assert rates == pytest.approx([0.5, 0.5, *(0.05 * part for part in range(9, -1, -1))])
+    all_the_way = config("warmup-stable-decay").model_copy(update={"decay_steps": 90})
+    for step in (1, 10, 50, 100):
+        assert learning_rate(step, all_the_way, 128) == learning_rate(step, config("linear"), 128)
+
+
+def test_steps_of_decay_need_their_schedule() -> None:
+    with pytest.raises(ConfigError, match="warmup-stable-decay"):
+        parse_config({"train": {"decay_steps": 10, "schedule": "cosine"}})
+
+
 @pytest.mark.parametrize("name", NAMES)
 @given(warmup=st.integers(0, 300), steps=st.integers(1, 300))
 def test_rates_are_positive_and_rise_then_fall_in_small_strides(name: str, warmup: int, steps: int) -> None:
@@ -124,7 +143,8 @@ def test_rates_are_positive_and_rise_then_fall_in_small_strides(name: str, warmu
     assert max(rates) == rates[peak - 1]
     assert all(math.isclose(b, a) or b > a for a, b in pairwise(rates[:peak]))
     assert all(math.isclose(b, a) or b < a for a, b in pairwise(rates[peak - 1 :]))
-    longest_stride = rates[peak - 1] * (math.pi / 2) * max(1 / peak, 1 / (steps + 1 - peak))
+    falling = min(steps - peak, steps // 5) if name == "warmup-stable-decay" else steps - peak
+    longest_stride = rates[peak - 1] * (math.pi / 2) * max(1 / peak, 1 / (falling + 1))
     assert all(abs(b - a) <= longest_stride + 1e-12 for a, b in pairwise(rates))
 
 

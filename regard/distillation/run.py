@@ -1,0 +1,163 @@
+"""From teachers and a recipe to a student: its text is translated, it learns that, and both are measured."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Unpack
+
+from regard.config import Config, CorpusConfig
+from regard.data.corpus import read_pairs
+from regard.distillation.translations import PAIRS, Choice, Taught, TaughtCorpus
+from regard.errors import ConfigError, InputError, RegardError
+from regard.evaluate.evaluation import EvaluationOptions, evaluate_system
+from regard.evaluate.report import Evaluation
+from regard.models.ensemble import Average
+from regard.models.folder import WEIGHTS
+from regard.pipeline import TrainResult, train_run
+from regard.progress import note, task
+from regard.search.options import SearchOptions
+from regard.search.translator import Translator
+from regard.train.signals import stop_request
+
+FOLDER = "distilled"
+"""Where in a student's run its teacher's translations are kept."""
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """What a distillation gave; evaluations are on the recipe's validation data, without intervals."""
+
+    training: TrainResult
+    taught: tuple[Taught, ...]
+    teacher: Evaluation | None
+    student: Evaluation | None
+
+    @property
+    def speed_ratio(self) -> float | None:
+        """How many times as fast as the teacher the student translates."""
+        if self.teacher is None or self.student is None or not self.teacher.seconds or not self.student.seconds:
+            return None
+        return self.teacher.seconds / self.student.seconds
+
+    def _count(self, what: str) -> int:
+        return sum(int(getattr(taught, what)) for taught in self.taught)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "translated": {what: self._count(what) for what in ("pairs", "same", "replaced")},
+            "files": [str(taught.path) for taught in self.taught],
+            "teacher": self.teacher.to_json() if self.teacher else None,
+            "student": self.student.to_json() if self.student else None,
+            "speed_ratio": self.speed_ratio,
+            "training": self.training.to_json(),
+        }
+
+    def to_text(self) -> str:
+        pairs, same, replaced = (self._count(what) for what in ("pairs", "same", "replaced"))
+        lines = [f"{pairs:,} pairs translated: {same:,} as their reference, {replaced:,} replaced by it"]
+        lines.append(self.training.to_text())
+        for name, evaluation in (("teacher", self.teacher), ("student", self.student)):
+            if evaluation is not None:
+                scores = f"BLEU {evaluation.bleu.value:.2f}, chrF {evaluation.chrf.value:.2f}"
+                lines.append(f"{name}: validation {scores}, {evaluation.sentences_per_second or 0:,.0f} sentences/s")
+        if self.student is not None:
+            lines.append(f"BLEU {self.student.bleu.signature}")
+        return "\n".join(lines)
+
+
+def distill_run(
+    teachers: Sequence[str | Path],
+    config: Config,
+    run: str | Path,
+    *,
+    choice: Choice = "likeliest",
+    original: float = 0.0,
+    average: Average = "probabilities",
+    tokenize: str | None = None,
+    **search: Unpack[SearchOptions],
+) -> Distilled:
+    """Train what a configuration describes on its training text as teachers (several: an ensemble) translate it.
+
+    With `original`, the text itself is learned too: each pair so many times as often as the recipe would have it.
+    `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
+    """
+    run = Path(run)
+    _check(config, run, original, choice, search)
+    translator = Translator.load(*teachers, average=average)
+    translator.translate_nbest([], 1, **search)  # a wrong option is said before the work begins
+    translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
+    _note_differences(translator, config)
+    facts = {"teachers": [_digest(Path(folder) / WEIGHTS) for folder in teachers], "average": average}
+    asked: SearchOptions = {name: value for name, value in search.items() if value is not None}  # type: ignore[assignment]
+    taught = []
+    with stop_request() as stop, stop.at_once():
+        for number, (corpus, own) in enumerate(zip(config.data.train, translators, strict=True)):
+            folder = TaughtCorpus(run / FOLDER / str(number), {**facts, "own_search": own.config.search.model_dump()})
+            taught.append(folder.made(own, partial(read_pairs, corpus, config.data), choice, **asked))
+    training = train_run(student_config(config, run, original), run)
+    teacher = _judged("teacher", translator, config, tokenize, **asked)
+    return Distilled(training, tuple(taught), teacher, _judged("student", Translator.load(run), config, tokenize))
+
+
+def student_config(config: Config, run: Path, original: float) -> Config:
+    """The recipe with the teacher's translations in the place of its text, or beside it."""
+
+    def translated(number: int, corpus: CorpusConfig) -> CorpusConfig:
+        path = str(run / FOLDER / str(number) / PAIRS)
+        return CorpusConfig(pairs=path, weight=corpus.weight, languages=corpus.languages)
+
+    corpora = [translated(number, corpus) for number, corpus in enumerate(config.data.train)]
+    if original:
+        corpora += [corpus.model_copy(update={"weight": corpus.weight * original}) for corpus in config.data.train]
+    return config.model_copy(update={"data": config.data.model_copy(update={"train": tuple(corpora)})})
+
+
+def _check(config: Config, run: Path, original: float, choice: Choice, search: SearchOptions) -> None:
+    if not config.data.train:
+        raise ConfigError("`data.train` names no corpus: a student learns its text as a teacher translates it")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise RegardError(
+            "a teacher translates in one process: leave out torchrun (train.processes shares the training)"
+        )
+    if run.exists() and not run.is_dir():
+        raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
+    if not 0 <= original < float("inf"):
+        raise InputError(f"the weight of the original text is {original}: it is 0 (none) or more")
+    if choice == "closest" and search.get("beam") == 1:
+        raise InputError("the closest of several translations needs several: set the beam to 2 or more")
+
+
+def _note_differences(teacher: Translator, config: Config) -> None:
+    """Say what a student could not know of its teacher."""
+    if teacher.config.tokenizer.lowercase and not config.tokenizer.lowercase:
+        note("the teacher lower-cases all text, so its student learns to write lower case")
+    if teacher.config.tokenizer.vocabulary_size != config.tokenizer.vocabulary_size:
+        sizes = teacher.config.tokenizer.vocabulary_size, config.tokenizer.vocabulary_size
+        note("the student learns a vocabulary of its own ({1:,} tokens; the teacher's recipe: {0:,})".format(*sizes))
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _judged(
+    name: str, translator: Translator, config: Config, tokenize: str | None, **search: Unpack[SearchOptions]
+) -> Evaluation | None:
+    """BLEU, chrF and speed on the validation data of the recipe's own pair of languages."""
+    own = config.data.source_language, config.data.target_language
+    corpora = [corpus for corpus in config.data.validation if config.data.pair_of(corpus) == own]
+    pairs = [pair for corpus in corpora for pair in read_pairs(corpus, config.data)]
+    if not pairs:
+        return None
+    sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+    translator = translator.between(*own)
+    translator.translate(sources[:1], **search)  # what is done but once is no part of its speed
+    options = EvaluationOptions(samples=0, tokenize=tokenize)
+    with task(f"measuring the {name}", len(sources)) as work:
+        return evaluate_system(translator, sources, references, options=options, progress=work, **search)

@@ -1,0 +1,149 @@
+"""A student learns its teacher's translations: what is written, what an interruption costs, what is refused."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tiny_world import write_tiny_corpus
+
+import regard as library
+from regard import pipeline
+from regard.config import Config
+from regard.data.corpus import Pair
+from regard.distillation import translations
+from regard.distillation.run import distill_run, student_config
+from regard.distillation.translations import _chosen
+from regard.errors import ConfigError, InputError, RegardError
+from regard.recipe import format_config, load_config, override_config
+from regard.search.translator import EMPTY, Translator
+
+SHORT = ("train.max_steps=3", "train.validate_every=3", "train.processes=1")
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(translations, "BLOCK_PAIRS", 60)
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+
+
+@pytest.fixture
+def config(tmp_path) -> Config:
+    return override_config(write_tiny_corpus(tmp_path / "corpus"), SHORT)
+
+
+def lines_of(run: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in (run / "distilled/0/pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_command_translates_trains_and_measures(regard, tiny_run, config, tmp_path):
+    recipe, run = tmp_path / "student.toml", tmp_path / "student"
+    recipe.write_text(format_config(config), encoding="utf-8")
+    given = ["distill", tiny_run, "--recipe", recipe, "--run", run, "--beam", "2", "--json", tmp_path / "out.json"]
+    finished = regard(*given, "model.encoder_layers=2")
+    assert finished.code == 0, finished.errors
+    figures = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    sources = Path(config.data.train[0].source).read_text(encoding="utf-8").splitlines()
+    references = Path(config.data.train[0].target).read_text(encoding="utf-8").splitlines()
+    lines = lines_of(run)
+    assert [line["source"] for line in lines] == sources
+    found = Translator.load(tiny_run).translate_nbest(sources, 1, beam=2)
+    expected = [
+        one.text if one.finished and one.text.strip() else reference
+        for (one,), reference in zip(found, references, strict=True)
+    ]
+    assert [line["target"] for line in lines] == expected
+    assert figures["translated"]["pairs"] == 200 == figures["training"]["pairs"]
+    assert figures["teacher"]["sentences"] == figures["student"]["sentences"] == 10
+    student = load_config(run / "config.toml")
+    assert student.model.encoder_layers == 2
+    assert [corpus.pairs for corpus in student.data.train] == [str(run / "distilled/0/pairs.jsonl")]
+    assert student.data.validation == config.data.validation
+    assert not (run / "distilled/0/blocks").exists()
+    assert "teacher: validation BLEU" in finished.output
+    assert "student: validation BLEU" in finished.output
+
+
+def test_an_interruption_costs_a_block_at_the_most(tiny_run, config, tmp_path, monkeypatch):
+    whole = distill_run([tiny_run], config, tmp_path / "whole", beam=1)
+    original, calls = Translator.translate_nbest, []
+
+    def counted(self, texts, *arguments, **options):
+        calls.append(len(texts))
+        if calls == [0, 60, 60]:
+            raise KeyboardInterrupt
+        return original(self, texts, *arguments, **options)
+
+    monkeypatch.setattr(Translator, "translate_nbest", counted)
+    with pytest.raises(KeyboardInterrupt):
+        distill_run([tiny_run], config, tmp_path / "broken", beam=1)
+    calls[:] = [-1]
+    again = distill_run([tiny_run], config, tmp_path / "broken", beam=1)
+    assert calls[1:5] == [0, 60, 60, 20]
+    assert lines_of(tmp_path / "broken") == lines_of(tmp_path / "whole")
+    assert again.taught[0].pairs == whole.taught[0].pairs == 200
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "broken")]
+    assert weights[0] == weights[1]
+
+
+def test_of_several_the_closest_can_be_taken():
+    def said(text: str, finished: bool = True):
+        return type(EMPTY)(text, 0.0, 0.0, [], [], finished, [])
+
+    pair = Pair("a cat", "un chat noir", 1, "")
+    found = [said("une chatte"), said("un chat noir", finished=False), said("un chat noire"), said("  ")]
+    assert _chosen(found, pair) == "un chat noire"
+    assert _chosen(found[:1], pair) == "une chatte"
+    assert _chosen([found[1]], pair) is None
+    assert _chosen([found[3]], pair) is None
+
+
+def test_closest_and_an_ensemble_from_python(tiny_run, config, tmp_path):
+    distilled = library.distill(
+        [tiny_run, tiny_run], config, tmp_path / "run", ["train.max_steps=2"], choice="closest", original=0.5, beam=2
+    )
+    assert distilled.taught[0].pairs == 200
+    assert distilled.training.outcome.steps == 2
+    weights = [corpus.weight for corpus in load_config(tmp_path / "run/config.toml").data.train]
+    assert weights == [1.0, 0.5]
+    assert json.loads((tmp_path / "run/distilled/0/settings.json").read_text())["choice"] == "closest"
+
+
+def test_weights_of_the_recipe_stay(config, tmp_path):
+    heavy = config.data.train[0].model_copy(update={"weight": 2.0})
+    config = config.model_copy(update={"data": config.data.model_copy(update={"train": (heavy, config.data.train[0])})})
+    assert [corpus.weight for corpus in student_config(config, tmp_path, 0.25).data.train] == [2.0, 1.0, 0.5, 0.25]
+    assert [corpus.weight for corpus in student_config(config, tmp_path, 0.0).data.train] == [2.0, 1.0]
+
+
+def test_mistakes_are_said_before_the_work(tiny_run, config, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    other = override_config(config, ["data.target_language=de"])
+    with pytest.raises(InputError, match="translates en to fr, not to de"):
+        distill_run([tiny_run], other, run)
+    with pytest.raises(ConfigError, match=r"data\.train"):
+        distill_run([tiny_run], override_config(config, ["data.train=[]"]), run)
+    with pytest.raises(InputError, match="beam to 2"):
+        distill_run([tiny_run], config, run, choice="closest", beam=1)
+    with pytest.raises(InputError, match="weight of the original"):
+        distill_run([tiny_run], config, run, original=-1.0)
+    with monkeypatch.context() as patch:
+        patch.setenv("WORLD_SIZE", "2")
+        with pytest.raises(RegardError, match="torchrun"):
+            distill_run([tiny_run], config, run)
+    assert not run.exists()
+    missing = override_config(config, ['data.train=[{source="none.en",target="none.fr"}]'])
+    with pytest.raises(RegardError, match=r"none\.en"):
+        distill_run([tiny_run], missing, run)
+
+
+def test_translations_of_another_teacher_are_not_mixed_in(tiny_run, tiny_model, config, tmp_path):
+    distill_run([tiny_run], config, tmp_path / "run", beam=1)
+    with pytest.raises(RegardError, match="another `search`"):
+        distill_run([tiny_run], config, tmp_path / "run", beam=2)
+    with pytest.raises(RegardError, match="another `choice`"):
+        distill_run([tiny_run], config, tmp_path / "run", choice="closest", beam=2)
+    with pytest.raises(RegardError, match="another `teachers`"):
+        distill_run([tiny_run, tiny_model], config, tmp_path / "run", beam=1)
+    shutil.rmtree(tmp_path / "run/distilled")
+    distill_run([tiny_model], config, tmp_path / "run", beam=1)

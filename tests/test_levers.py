@@ -1,0 +1,86 @@
+"""The table of levers: every lever is a real key, runs are done once, and validation data alone is looked at."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_world import write_tiny_corpus
+
+from regard.errors import RegardError
+from regard.recipe import format_config, load_config
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+
+import levers
+from levers import LEVERS, Lever, Measured, Table, chosen_levers, measure_levers, parse
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text(format_config(write_tiny_corpus(tmp_path / "corpus")), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", LEVERS)
+def test_every_lever_changes_the_recipe(name, recipe):
+    keys = shlex.split(LEVERS[name])
+    changed = load_config(recipe, ["model.dropout=0.3", *keys])
+    assert (changed == load_config(recipe, ["model.dropout=0.3"])) == (not keys)
+
+
+def measured(lever: str, seed: int, bleu: float) -> Measured:
+    return Measured(lever, seed, f"regard train x --run {lever}", 2.0 - seed / 10, bleu, 50.0, "sig", 3.0, 100, 1234)
+
+
+def test_rows_are_means_over_seeds_with_the_gain_over_the_baseline():
+    runs = [measured("baseline", 1, 30.0), measured("baseline", 2, 32.0), measured("wide", 1, 33.0)]
+    table = Table("a.toml", [], 7, runs)
+    first, second = table.rows()
+    assert (first["bleu"], first["gain"], second["gain"]) == (31.0, 0.0, 2.0)
+    assert first["loss"] == pytest.approx(1.85)
+    assert first["bleu_spread"] == pytest.approx(2**0.5)
+    assert second["bleu_spread"] is None
+    assert "31.00 ± 1.41" in table.to_text()
+    marked = Table("a.toml", [], 7, runs, markdown=True).to_text()
+    assert marked.splitlines()[1] == "|" + " --- |" * 8
+    assert "| wide | 1.9000 | 33.00 | +2.00 | 50.00 | 3.0 | 1,234 | `regard train x --run wide` |" in marked
+
+
+def test_levers_are_chosen_by_name_or_are_ones_own():
+    assert [lever.name for lever in chosen_levers(["greedy"], [])] == ["baseline", "greedy"]
+    assert chosen_levers([], ["mine: model.width=32 seed=2"])[1:] == [Lever("mine", ("model.width=32", "seed=2"))]
+    assert len(chosen_levers([], [])) == len(LEVERS)
+    for only, own, message in (
+        (["gredy"], [], "no lever is called 'gredy'"),
+        ([], ["mine"], "name: key=value"),
+        ([], ["mine: a=1", "Mine: b=2"], "same name"),
+    ):
+        with pytest.raises(RegardError, match=message):
+            chosen_levers(only, own)
+
+
+@pytest.mark.slow
+def test_runs_are_done_once_and_no_other_data_is_read(recipe, tmp_path, monkeypatch, capfd):
+    given = ["--recipe", str(recipe), "--runs", str(tmp_path / "runs"), "--steps", "6", "--only", "pre-norm", "greedy"]
+    given += ["--set", "train.processes=1"]
+    started = []
+    run = levers.subprocess.run
+    monkeypatch.setattr(levers.subprocess, "run", lambda command, **how: started.append(command) or run(command, **how))
+    table = measure_levers(parse(given))
+    assert [row["lever"] for row in table.rows()] == ["baseline", "pre-norm", "greedy"]
+    assert len(started) == 2, "a lever of the search needs no run"
+    assert table.sentences == 10
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"baseline-1", "pre-norm-1"}
+    for row in table.rows():
+        assert row["command"].startswith(f"regard train {recipe} --run {tmp_path / 'runs'}")
+    assert json.loads(json.dumps(table.to_json()))["validation_sentences"] == 10
+    monkeypatch.setattr(levers.Translator, "load", lambda folder: pytest.fail("measured again"))
+    assert measure_levers(parse(given)).rows() == table.rows()
+    assert len(started) == 2
+    with pytest.raises(RegardError, match="other settings"):
+        measure_levers(parse([*given, "--set", "model.width=32"]))
+    with pytest.raises(RegardError, match=r"data\.validation"):
+        measure_levers(parse([*given, "--set", "data.validation=[]"]))

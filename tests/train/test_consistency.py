@@ -1,0 +1,208 @@
+"""Two passes that must agree: the chunked loss equals autograd; runs resume, accumulate and divide exactly."""
+
+import json
+
+import pytest
+import torch
+from tiny_world import write_tiny_corpus
+from torch.nn import functional as F
+
+from regard import pipeline
+from regard.data.batches import collate
+from regard.errors import ConfigError
+from regard.models import build_model
+from regard.native import library as native
+from regard.native.rows import consistent_gradients_
+from regard.pipeline import train_run
+from regard.recipe import override_config, parse_config
+from regard.train import consistency, loop
+from regard.train.consistency import consistent_cross_entropy
+from regard.train.objective import Objective, batch_loss
+
+
+def reference(features, weight, bias, targets, smoothing, strength):
+    """The loss as its formula says, for autograd: total, smoothed cross-entropy, likelihood, divergence."""
+    first, second = F.linear(features, weight, bias).view(len(targets), 2, -1).log_softmax(-1).unbind(1)
+    sides = (first, second)
+
+    def entropy(ε):
+        return sum(F.cross_entropy(side, targets, reduction="sum", label_smoothing=ε) for side in sides) / 2
+
+    there = F.kl_div(second, first, reduction="sum", log_target=True)
+    back = F.kl_div(first, second, reduction="sum", log_target=True)
+    divergence = (there + back) / 2
+    return entropy(smoothing) + strength * divergence, entropy(smoothing), entropy(0.0), divergence
+
+
+def leaves(tokens=19, width=16, vocabulary=101, with_bias=True, dtype=torch.float64, scale=1.0):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(2 * tokens, width, generator=generator, dtype=torch.float64) * scale
+    weight = torch.randn(vocabulary, width, generator=generator, dtype=torch.float64) / 2
+    bias = torch.randn(vocabulary, generator=generator, dtype=torch.float64) if with_bias else None
+    targets = torch.randint(vocabulary, (tokens,), generator=generator)
+    parameters = [tensor.to(dtype).requires_grad_() for tensor in (features, weight, bias) if tensor is not None]
+    return (*parameters, *([] if with_bias else [None])), targets
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("strength", [0.5, 5.0])
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("chunk_tokens", [1, 7, 1000])
+def test_equals_autograd(smoothing, strength, with_bias, chunk_tokens, monkeypatch):
+    tensors, targets = leaves(with_bias=with_bias)
+    monkeypatch.setitem(consistency.CHUNK_ELEMENTS, "cpu", 2 * chunk_tokens * len(tensors[1]))
+    ours = consistent_cross_entropy(*tensors, targets, smoothing, strength)
+    theirs = reference(*tensors, targets, smoothing, strength)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other)
+    parameters = [tensor for tensor in tensors if tensor is not None]
+    for factor in (1.0, 0.25):
+        got, wanted = (
+            torch.autograd.grad(value[0] * factor, parameters, retain_graph=True) for value in (ours, theirs)
+        )
+        for one, other in zip(got, wanted, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+@pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")
+@pytest.mark.parametrize("vocabulary", [16, 101, 4000])
+@pytest.mark.parametrize("scale", [0.1, 3.0])
+def test_the_kernel_is_as_exact_as_torch(vocabulary, scale, monkeypatch):
+    exact, targets = leaves(tokens=64, vocabulary=vocabulary, with_bias=False, scale=scale)
+    wanted = torch.autograd.grad(reference(*exact, targets, 0.1, 2.5)[0], exact[:2])
+    single, _ = leaves(tokens=64, vocabulary=vocabulary, with_bias=False, scale=scale, dtype=torch.float32)
+    theirs = torch.autograd.grad(reference(*single, targets, 0.1, 2.5)[0], single[:2])
+    losses = consistent_cross_entropy(*single, targets, 0.1, 2.5)
+    for one, other in zip(losses, reference(*exact, targets, 0.1, 2.5), strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-5, atol=1e-5)
+    for truth, one, other in zip(wanted, torch.autograd.grad(losses[0], single[:2]), theirs, strict=True):
+        assert (one - truth).abs().max() <= 3 * (other - truth).abs().max()
+
+
+@pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("width", [5, 32, 77])
+def test_kernel_and_torch_give_the_same(threads, width, monkeypatch):
+    logits = torch.randn(9, 2, width, generator=torch.Generator().manual_seed(0)) * 3
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    fast = logits.clone()
+    of_kernel = consistent_gradients_(fast, 2.0, 0.01)
+    torch.set_num_threads(before)
+    monkeypatch.setattr("regard.native.rows.takes", lambda _: False)
+    slow = logits.clone()
+    for one, other in zip((fast, *of_kernel), (slow, *consistent_gradients_(slow, 2.0, 0.01)), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
+
+
+def test_a_number_that_is_not_finite_shows():
+    logits = torch.zeros(2, 2, 40)
+    logits[1, 1, 38] = torch.nan
+    normalisers, divergences = consistent_gradients_(logits, 1.0, 0.0)
+    assert normalisers.isnan().any(1).tolist() == divergences.isnan().tolist() == [False, True]
+
+
+def a_model(dropout=0.3):
+    sizes = {"width": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": dropout}
+    return build_model(parse_config({"model": sizes}).model, 60, 60, seed=3)
+
+
+def a_batch(rows=7):
+    generator = torch.Generator().manual_seed(1)
+    sides = [
+        [torch.randint(4, 60, (2 + row % 4,), generator=generator).tolist() for row in range(rows)] for _ in range(2)
+    ]
+    return collate(*sides, range(rows))
+
+
+def gradients_of(model, strength, parts=1):
+    """The gradients of a batch, in one pass or part by part, and the sums of its losses."""
+    objective, sums, counted = Objective(model.train(), 0.1, strength), torch.zeros(3), 0
+    model.zero_grad()
+    for number in range(parts):
+        part = a_batch().part(number, parts)
+        batch = part.twice()
+        model.randomness.begin(5, 0, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
+        loss = objective(batch)
+        loss.total.backward()
+        sums += torch.stack([loss.smoothed, loss.negative_log_likelihood, loss.divergence])
+        counted += loss.tokens
+        assert loss.tokens == batch.tokens == part.tokens
+    return {name: parameter.grad for name, parameter in model.named_parameters()}, sums, counted
+
+
+def test_parts_of_a_batch_draw_the_dropout_of_the_whole():
+    whole, sums, tokens = gradients_of(a_model(), 2.0)
+    parts, part_sums, part_tokens = gradients_of(a_model(), 2.0, parts=3)
+    assert tokens == part_tokens == a_batch().tokens
+    assert sums[2] > 0
+    torch.testing.assert_close(part_sums, sums)
+    for name, gradient in whole.items():
+        torch.testing.assert_close(parts[name], gradient, atol=1e-5, rtol=1e-5)
+
+
+def test_without_dropout_the_passes_agree_and_the_loss_is_the_plain_one():
+    model = a_model(dropout=0.0)
+    gradients, sums, _ = gradients_of(model, 5.0)
+    model.zero_grad()
+    plain = batch_loss(model, a_batch(), 0.1)
+    plain.total.backward()
+    torch.testing.assert_close(sums[0], plain.smoothed.detach())
+    assert sums[2].abs() < 1e-4
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(gradients[name], parameter.grad, atol=1e-5, rtol=1e-4)
+
+
+def test_consistency_without_dropout_is_refused():
+    with pytest.raises(ConfigError, match="differ by dropout alone"):
+        parse_config({"model": {"dropout": 0.0}, "train": {"consistency": 1.0}})
+    assert parse_config({"model": {"dropout": 0.0, "word_dropout": 0.1}, "train": {"consistency": 1.0}})
+
+
+SETTINGS = ("model.dropout=0.2", "train.consistency=2.0", "train.accumulate=2", "train.batch_tokens=300")
+
+
+def training_lines(run):
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "train"]
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in the program may catch it."""
+
+
+def test_a_run_logs_both_parts_and_resumes_to_the_bit(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+    config = override_config(write_tiny_corpus(tmp_path / "corpus"), SETTINGS)
+    result = train_run(config, tmp_path / "whole")
+    single = train_run(override_config(config, ["train.consistency=0.0"]), tmp_path / "single")
+    assert result.outcome.tokens == single.outcome.tokens
+    lines = training_lines(tmp_path / "whole")
+    assert all(line["consistency"] > 0 for line in lines)
+    assert "consistency" not in training_lines(tmp_path / "single")[0]
+    assert lines[0]["loss"] == pytest.approx(training_lines(tmp_path / "single")[0]["loss"], rel=0.1)
+    original = loop.Trainer._step
+
+    def killed_at_14(self, *arguments):
+        if self.session.standing.step == 13:
+            raise Killed
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_step", killed_at_14)
+        with pytest.raises(Killed):
+            train_run(config, tmp_path / "killed")
+    train_run(config, tmp_path / "killed")
+    ends = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.slow
+def test_two_processes_learn_as_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+    config = override_config(write_tiny_corpus(tmp_path / "corpus"), [*SETTINGS, "train.log_every=1"])
+    for count in (1, 2):
+        train_run(override_config(config, [f"train.processes={count}"]), tmp_path / str(count))
+    one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
+    for figure in ("loss", "consistency", "perplexity"):
+        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
