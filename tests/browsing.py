@@ -2,15 +2,13 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
 
 import pytest
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator["playwright.Browser"]:
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
     with playwright.sync_playwright() as engine:
         try:
             system = shutil.which("chromium") or shutil.which("google-chrome")
@@ -22,13 +20,13 @@ def browser() -> Iterator["playwright.Browser"]:
 
 
 @pytest.fixture
-def new_tab(browser: "playwright.Browser") -> Iterator[Callable[..., "playwright.Page"]]:
+def new_tab(browser):
     """Make tabs: `new_tab(home, width=…, scheme=…)`; after the test, nothing may have been complained of.
 
     `home` is the beginning of every address that the page may ask for; `expected` matches messages that belong to
     the test, such as the browser's own about an answer of 503.
     """
-    complaints: list[str] = []
+    complaints = []
     contexts = []
 
     def open_tab(home, width=1280, scheme="light", locale="en-GB", expected="(?!)", **options):

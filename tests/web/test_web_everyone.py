@@ -2,7 +2,6 @@
 
 import pytest
 
-pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytestmark = pytest.mark.slow
 
 NAMELESS = """() => {

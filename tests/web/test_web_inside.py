@@ -11,7 +11,6 @@ from fake_explanation import explanation
 from regard.explain.words import Word, merge_keys, merge_queries
 from regard.web import self_contained_page
 
-pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytestmark = pytest.mark.slow
 SENTENCE, OWN = "The animal was tired.", "le animal était tired."
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytestmark = pytest.mark.slow
 REPOSITORY = Path(__file__).parent.parent.parent

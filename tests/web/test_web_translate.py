@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytestmark = pytest.mark.slow
 REFUSED = "Failed to load resource"
 

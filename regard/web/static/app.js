@@ -62,19 +62,20 @@ function openInside({ text, translation }) {
 
 /** Do what the address asks for: a view, perhaps with a sentence and a way to look at it. */
 function followAddress() {
-  const asked = readAddress(location.hash);
+  if (location.hash === "#main") return;  // the skip link
+  const asked = { view: "translate", ...readAddress(location.hash) };
   const { served } = store.get();
   const pair = asked.source && asked.target && served ? firstPair(served, asked) : {};
   view.set(Object.fromEntries(Object.entries(asked).filter(([name]) => name in FIRST_VIEW)));
   if (asked.text === undefined || !served) {
-    store.set({ ...pair, ...(asked.view ? { view: asked.view } : {}) });
+    store.set({ ...pair, view: asked.view });
   } else if (asked.view === "inside") {
     const { text, translation = null } = asked;
     store.set({ ...pair, insideText: text, insideTranslation: translation, explanation: null, view: "inside" });
     redraw();
     explaining.ask(text, translation);
   } else {
-    store.set({ ...pair, text: asked.text, view: "translate" });
+    store.set({ ...pair, text: asked.text, view: asked.view });
     translating.now();
   }
 }

@@ -1,7 +1,7 @@
 // Where the nodes of a beam stand: a column for each step, the most probable on top.
 import { labelWidth } from "./labels.js";
 
-const ROW = 30;
+const NODE_ROW = 30;
 const GAP = 34;
 const WIDEST_TOKEN = 110;
 
@@ -23,12 +23,12 @@ export function layoutBeam(nodes, withDropped) {
   for (const [step, list] of [...steps].sort((a, b) => a[0] - b[0])) {
     const width = Math.max(...list.map((node) => 22 + Math.min(WIDEST_TOKEN, labelWidth(node.token))));
     list.sort((a, b) => b.log_probability - a.log_probability);
-    list.forEach((node, rank) => places.set(node.index, { node, x, y: ROW * rank, width, rank }));
+    list.forEach((node, rank) => places.set(node.index, { node, x, y: NODE_ROW * rank, width, rank }));
     columns.push({ step, x, width });
     x += width + GAP;
     tallest = Math.max(tallest, list.length);
   }
-  return { places, columns, width: Math.max(0, x - GAP), height: ROW * tallest };
+  return { places, columns, width: Math.max(0, x - GAP), height: NODE_ROW * tallest };
 }
 
 /** The probability of a node's token after its parent. */

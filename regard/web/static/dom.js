@@ -39,18 +39,19 @@ export function withVariables(node, variables) {
 
 /** A box that draws its content for the width it has, and again when that changes. */
 export function sized(draw) {
-  const node = element("div", { class: "sized" });
+  // What is watched has no height: drawing must not change the size of what is watched.
+  const [ruler, holder] = [element("div", { class: "ruler" }), element("div")];
   let width = 0;
   const redraw = () => {
-    if (width > 0) node.replaceChildren(draw(width));
+    if (width > 0) holder.replaceChildren(draw(width));
   };
   new ResizeObserver(() => {
-    const now = Math.floor(node.clientWidth);
+    const now = Math.floor(ruler.clientWidth);
     if (now === width || now === 0) return;
     width = now;
     redraw();
-  }).observe(node);
-  return { node, redraw };
+  }).observe(ruler);
+  return { node: element("div", { class: "sized" }, ruler, holder), redraw };
 }
 
 /** A set of choices of which one is pressed: [{value, label, title}], as a group of radio buttons. */

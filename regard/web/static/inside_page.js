@@ -41,13 +41,14 @@ function labelled(label, field, ...notes) {
 }
 
 /** The form; `explaining` is the worker. A target that the user did not touch is the model's own. */
-function questionForm({ store, say, explaining }) {
+function questionForm({ store, view, say, explaining }) {
   const { source: from, target: to, insideText, insideTranslation, explanation } = store.get();
   let edited = insideTranslation !== null;
   const submit = () => {
     const given = target.value.trim();
     edited &&= given !== "";
     describe();
+    view.set({ step: 0 });
     explaining.ask(source.value.trim(), edited ? given : null);
   };
   const source = sentenceField({ id: "inside-source", language: from, value: insideText, say, onEnter: () => submit(),
@@ -123,7 +124,7 @@ export function insidePage({ store, view, say, explaining }) {
   store.listen(["explanation"], draw);
   store.listen(["explaining"], show);
   const node = element("div", { class: "look" }, element("h1", {}, say("view.inside")),
-    paragraph("lead", say("inside.lead")), questionForm({ store, say, explaining }), status.node, result);
+    paragraph("lead", say("inside.lead")), questionForm({ store, view, say, explaining }), status.node, result);
   draw();
   show(store.get());
   return { node, release: () => scope?.release() };

@@ -4,7 +4,7 @@ import { percent } from "./numbers.js";
 import { roving, shape } from "./dom.js";
 import { cellOf } from "./weights.js";
 
-const ROW = 30;
+const LINE_HEIGHT = 30;
 const SHARE_WIDTH = 46;
 const WIDEST_LABEL = 150;
 const MOST_LINES = 4000;
@@ -25,10 +25,10 @@ export function linkedPairs(matrix) {
 function wordShape({ text, x, y, boxWidth, anchor, language, label }) {
   const inset = anchor === "end" ? boxWidth - 8 : 8;
   return shape("g", { class: "line-word", role: "button", "aria-label": label, "aria-pressed": "false" },
-    shape("rect", { class: "word-box", x, y: y + 2, width: boxWidth, height: ROW - 4, rx: 6 }),
-    shape("text", { class: "word-text", x: x + inset, y: y + ROW / 2 + 5, "text-anchor": anchor, lang: language },
+    shape("rect", { class: "word-box", x, y: y + 2, width: boxWidth, height: LINE_HEIGHT - 4, rx: 6 }),
+    shape("text", { class: "word-text", x: x + inset, y: y + LINE_HEIGHT / 2 + 5, "text-anchor": anchor, lang: language },
       shortened(text, WIDEST_LABEL), shape("title", {}, text)),
-    shape("text", { class: "word-share", x: x + boxWidth - 8, y: y + ROW / 2 + 4.5, "text-anchor": "end" }));
+    shape("text", { class: "word-share", x: x + boxWidth - 8, y: y + LINE_HEIGHT / 2 + 4.5, "text-anchor": "end" }));
 }
 
 /** Draw lines; options as those of a heat map. */
@@ -39,17 +39,17 @@ export function lineDrawing({ rows, columns, matrix, label, width, languages, se
   const right = Math.ceil(18 + grow * widest(columns, most) + SHARE_WIDTH);
   const total = Math.max(Math.min(width, 720), left + right + 60);
   const head = 24;
-  const height = head + ROW * Math.max(rows.length, columns.length);
-  const middle = (index) => head + ROW * (index + 0.5);
+  const height = head + LINE_HEIGHT * Math.max(rows.length, columns.length);
+  const middle = (index) => head + LINE_HEIGHT * (index + 0.5);
   const from = left + 4;
   const to = total - right - 4;
   const bend = (to - from) * 0.45;
   const wire = (start, end) => `M${from} ${start}C${from + bend} ${start} ${to - bend} ${end} ${to} ${end}`;
   const pairs = linkedPairs(matrix).map((pair) =>
     ({ ...pair, path: shape("path", { class: "wire", d: wire(middle(pair.row), middle(pair.column)) }) }));
-  const asking = rows.map((text, index) => wordShape({ text, x: 0, y: head + ROW * index, boxWidth: left, anchor: "end",
+  const asking = rows.map((text, index) => wordShape({ text, x: 0, y: head + LINE_HEIGHT * index, boxWidth: left, anchor: "end",
     language: languages[0], label: text }));
-  const seen = columns.map((text, index) => wordShape({ text, x: total - right, y: head + ROW * index, boxWidth: right,
+  const seen = columns.map((text, index) => wordShape({ text, x: total - right, y: head + LINE_HEIGHT * index, boxWidth: right,
     anchor: "start", language: languages[1], label: text }));
   const node = shape("svg",
     { class: "lines", viewBox: `0 0 ${total} ${height}`, width: total, height, role: "group", "aria-label": label },
@@ -102,14 +102,16 @@ function paint({ pairs, asking, seen, matrix, selection, reach }) {
     word.classList.toggle("chosen", chosen);
     word.firstChild.setAttribute("fill-opacity", chosen ? "1" : (0.6 * weight).toFixed(3));
     word.setAttribute("aria-pressed", String(pressed));
-    word.lastChild.textContent = !chosen && weight >= 0.03 ? percent(weight) : "";
   };
   const byColumn = shown.row === null && shown.column !== null;
   asking.forEach((word, row) => dress(word, byColumn ? cellOf(matrix, row, shown.column) : 0,
     row === shown.row, pinned?.row === row && pinned.column === null));
   seen.forEach((word, column) => dress(word, shown.row === null ? 0 : cellOf(matrix, shown.row, column),
     byColumn && column === shown.column, pinned?.column === column && pinned.row === null));
-  asking.forEach((word) => { word.lastChild.textContent = ""; });
+  seen.forEach((word, column) => {
+    const weight = shown.row === null ? 0 : cellOf(matrix, shown.row, column);
+    word.lastChild.textContent = weight >= 0.03 ? percent(weight) : "";
+  });
   if (pinned && pinned.row !== null) reach.row(pinned.row);
   if (pinned && pinned.row === null && pinned.column !== null) reach.column(pinned.column);
 }

@@ -10,7 +10,7 @@ export class ServiceError extends Error {
   }
 }
 
-const KINDS = { 400: "refused", 403: "key", 413: "refused", 429: "busy", 503: "busy" };
+const STATUS_KINDS = { 400: "refused", 403: "key", 413: "refused", 429: "busy", 503: "busy" };
 
 async function errorOf(response) {
   let message = "";
@@ -21,7 +21,7 @@ async function errorOf(response) {
   }
   const wait = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   const seconds = Number.isFinite(wait) ? Math.min(600, Math.max(1, Math.ceil(wait))) : null;
-  return new ServiceError(KINDS[response.status] ?? "broken", message, seconds);
+  return new ServiceError(STATUS_KINDS[response.status] ?? "broken", message, seconds);
 }
 
 async function ask(path, options) {

@@ -78,7 +78,7 @@ export function stepsSection({ explanation, view, say }) {
   const slider = element("input", { type: "range", id: "step", min: 1, max: steps.length, step: 1,
     input: (event) => view.set({ step: Number(event.target.value) - 1 }) });
   const counter = element("label", { for: "step", class: "counter" });
-  const stage = element("div", { class: "step-stage", "aria-live": "polite" });
+  const stage = element("div", { class: "step-stage" });
   const beam = explanation.beam ? beamFigure(explanation.beam, say) : null;
 
   const show = () => {
