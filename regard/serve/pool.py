@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,8 +30,10 @@ from regard.serve.pace import Pace
 from regard.serve.queue import FairQueue
 from regard.serve.requests import Request, Ways
 from regard.serve.routing import Served
-from regard.serve.workers import BatchWorker, Desk, SideWorker, Worker
+from regard.serve.searching import SearchWorker
+from regard.serve.workers import Desk, SideWorker, Worker
 
+LOG = logging.getLogger("regard.serve")
 STOPPING = 5.0
 """Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
 WARM_TEXT = "1, 2, 3."
@@ -54,10 +57,10 @@ class Pool:
         self._search = FairQueue(self.workers, settings.slice_sentences, settings.batch_tokens)
         self._side = FairQueue(1, settings.slice_sentences, settings.batch_tokens)
         self._explanations = Explanations(settings.explanations, settings.seconds)
-        desk = Desk(self._found, self._failed, self._observed)
+        desk = Desk(self._found, self._grown, self._failed, self._observed)
         self._threads: list[Worker] = [
-            *(BatchWorker(f"search-{number}", self._search, desk) for number in range(self.workers)),
-            SideWorker("side", self._side, desk),
+            *(SearchWorker(f"search-{n}", self._search, place, desk) for n, place in enumerate(self._search.places)),
+            *(SideWorker(f"side-{n}", self._side, place, desk) for n, place in enumerate(self._side.places)),
         ]
 
     async def start(self) -> None:
@@ -172,9 +175,10 @@ class Pool:
             self._requests.remove(request)
             self._sentences -= request.size
             self._characters -= request.characters
-            request.given_up = True
-            if request.waiting:
+            if request.left:
+                request.given_up = True
                 (self._side if request.at_side else self._search).remove(request)
+                self._search.ring()
             if not self._requests:
                 self._empty.set()
 
@@ -199,10 +203,13 @@ class Pool:
     def _observed(self, batch: Batch) -> None:
         self._pace.add(batch.sentences, batch.seconds)
         for observer in self._observers:
-            observer(batch)
+            try:
+                observer(batch)
+            except Exception:
+                LOG.exception("an observer of batches failed")
 
-    def _found(self, requests: Sequence[Request]) -> None:
-        """From a worker: these are complete, but for their alignments perhaps."""
+    def _found(self, requests: list[Request]) -> None:
+        """From a worker: these are complete, but for alignments perhaps."""
         done = []
         for request in requests:
             if request.job.alignment and not request.at_side:
@@ -210,33 +217,37 @@ class Pool:
                 self._side.put(request)
             else:
                 done.append(request)
-        if done:
-            self._on_loop(done[0], lambda: [self._answer(request) for request in done])
+        self._on_loop(self._answer, done)
 
-    def _failed(self, request: Request, error: BaseException) -> None:
-        """From a worker: this one cannot be done."""
-        self._on_loop(request, lambda: self._fail(request, error))
+    def _grown(self, requests: list[Request]) -> None:
+        self._on_loop(lambda request: request.changed.set(), requests)
 
-    def _on_loop(self, request: Request, action: Callable[[], object]) -> None:
-        try:
-            request.loop.call_soon_threadsafe(action)
-        except RuntimeError:  # the loop has been closed, and nobody waits any more
-            return
+    def _failed(self, requests: Iterable[Request], error: Exception) -> None:
+        """From a worker: these cannot be done."""
+        if not isinstance(error, RegardError):
+            LOG.error("a worker failed: %s", error, exc_info=error)
+            failure = WorkerFailed("something went wrong with this translation; the server's log says more")
+            failure.__cause__ = error
+            error = failure
+        self._on_loop(lambda request: self._fail(request, error), list(requests))
+
+    def _on_loop(self, action: Callable[[Request], object], requests: list[Request]) -> None:
+        """Have something done with requests where those who wait for them are."""
+        if requests:
+            try:
+                requests[0].loop.call_soon_threadsafe(lambda: [action(request) for request in requests])
+            except RuntimeError:  # the loop has been closed, and nobody waits any more
+                return
 
     def _answer(self, request: Request) -> None:
         if not request.answer.done():
             request.answer.set_result(request.result())
             request.changed.set()
 
-    def _fail(self, request: Request, error: BaseException) -> None:
-        if request.answer.done():
-            return
-        if not isinstance(error, RegardError):
-            failed = WorkerFailed("something went wrong with this translation; the server's log says more")
-            failed.__cause__ = error
-            error = failed
-        request.answer.set_exception(error)
-        request.changed.set()
+    def _fail(self, request: Request, error: Exception) -> None:
+        if not request.answer.done():
+            request.answer.set_exception(error)
+            request.changed.set()
 
 
 def available_cores() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from regard.search.alignment import Aligner, Alignment
 from regard.search.control import ControlledTranslator
 from regard.search.control_report import ControlledTranslation
 from regard.search.options import SearchOptions, search_config
+from regard.search.resident import ResidentTranslator
 from regard.search.rules import check_best
 from regard.search.texts import check_texts
 from regard.search.translator import Translation
@@ -22,13 +24,15 @@ from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Way:
     """How sentences are searched; those of one model and one way can share a call."""
 
     served: Served
     search: SearchConfig
     best: int
+    resident: bool
+    """Whether sentences can join a search under way."""
 
     @property
     def options(self) -> SearchOptions:
@@ -61,13 +65,13 @@ class Ways:
             beam = job.best
         search = search_config(own, {"beam": beam})
         check_best(job.best, search)
-        return Way(served, search, 1 if job.controlled else job.best)
+        return Way(served, search, job.best, ResidentTranslator.suits(served.translator, search))
 
 
 class Request:
     """One job, from the moment it is taken on until somebody has its answer or no longer wants it.
 
-    Everything but `answer` and `changed`, which belong to the event loop, is changed by one worker at a time.
+    `answer` and `changed` belong to the event loop, the rest to workers; each sentence is in the hands of one of them.
     """
 
     def __init__(self, served: Served, job: Job, way: Way, client: Hashable, watched: bool) -> None:
@@ -79,12 +83,15 @@ class Request:
         self.answer: asyncio.Future[Answer] = self.loop.create_future()
         self.changed = asyncio.Event()
         self.size, self.characters = len(job.texts), job.characters
+        self.rows = way.search.width
+        """Hypotheses that a sentence keeps going."""
         self.partial = [""] * self.size
         self.translations: list[list[Translation]] = [[]] * self.size
         self.alignments: list[list[Alignment]] = [[]] * self.size
         self.controlled: list[ControlledTranslation | None] = [None] * self.size
         self.waiting: deque[int] = deque(range(self.size))
         self.left = self.size
+        self._counting = threading.Lock()
         self.at_side = job.controlled
         """Whether it is in the hands of the side worker, for terms and spans, or for alignments after the search."""
         self.given_up = False
@@ -93,6 +100,16 @@ class Request:
         """Let all sentences wait once more, for their alignments."""
         self.at_side = True
         self.waiting, self.left = deque(range(self.size)), self.size
+
+    def put(self, index: int, translations: list[Translation]) -> None:
+        """What was found for one sentence."""
+        self.translations[index], self.partial[index] = translations, translations[0].text
+
+    def count_off(self, sentences: int) -> bool:
+        """So many more are done; gives whether all are."""
+        with self._counting:
+            self.left -= sentences
+            return self.left == 0
 
     @cached_property
     def controls(self) -> ControlledTranslator:

@@ -3,104 +3,85 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from regard.native.search import ROWS
-from regard.search.translator import Translation
-from regard.serve.jobs import Batch, Observer
-from regard.serve.queue import FairQueue
-from regard.serve.requests import Request, Slice, Way
+from regard.serve.jobs import Batch
+from regard.serve.queue import FairQueue, Place
+from regard.serve.requests import Request, Slice
 
 
 @dataclass(frozen=True)
 class Desk:
-    """To whom workers hand what they are done with; called from their threads."""
+    """To whom workers hand what they have; called from their threads."""
 
     found: Callable[[list[Request]], None]
     """All sentences of these requests are done."""
-    failed: Callable[[Request, BaseException], None]
-    observed: Observer
+    grown: Callable[[list[Request]], None]
+    """These are watched, and there is more of them to be seen."""
+    failed: Callable[[Iterable[Request], Exception], None]
+    """These cannot be done."""
+    observed: Callable[[Batch], None]
 
 
 class Worker(threading.Thread):
-    """Does one slice after the other; what fails is handed back as failed, and the worker goes on."""
+    """Does what the queue hands out; what fails is handed back as failed, and the worker goes on."""
 
-    def __init__(self, name: str, queue: FairQueue, desk: Desk) -> None:
+    def __init__(self, name: str, queue: FairQueue, place: Place, desk: Desk) -> None:
         super().__init__(name=f"regard-{name}", daemon=True)
-        self.queue, self.desk = queue, desk
+        self.queue, self.place, self.desk = queue, place, desk
 
     def run(self) -> None:
-        while (slices := self.queue.take(ROWS, wait=True)) is not None:
-            self.work([slice_ for slice_ in slices if not slice_.request.given_up])
+        while (slices := self.queue.take(self.place, ROWS - self.place.rows)) is not None:
+            with self.answering_for(each.request for each in slices):
+                try:
+                    self.work([each for each in slices if not each.request.given_up])
+                except Exception as error:
+                    self.desk.failed(self.give_up(), error)
+                    raise
+            self.place.rows = self.rows_under_way()
+        self.give_up()
+
+    @contextmanager
+    def answering_for(self, requests: Iterable[Request]) -> Iterator[None]:
+        """Whatever goes wrong meanwhile is told to those who wait for these requests."""
+        try:
+            yield
+        except Exception as error:
+            self.desk.failed(requests, error)
 
     def work(self, slices: list[Slice]) -> None:
-        """Do some slices, of any requests."""
+        """Do some slices, of any requests, or begin with them; and go on with what was begun."""
         raise NotImplementedError
 
-    def attempt(self, slices: Sequence[Slice], action: Callable[[], None]) -> bool:
-        """Do something for slices; whatever is wrong with it is told to those who wait for them."""
-        try:
-            action()
-        except Exception as error:
-            for slice_ in slices:
-                self.desk.failed(slice_.request, error)
-            return False
-        return True
+    def rows_under_way(self) -> int:
+        """Hypotheses of what was begun and goes on."""
+        return 0
 
-    def close_off(self, slices: Sequence[Slice]) -> None:
-        """These slices are done; hand over the requests that are complete by that."""
-        complete = []
-        for slice_ in slices:
-            slice_.request.left -= len(slice_.indices)
-            if not slice_.request.left:
-                complete.append(slice_.request)
-        if complete:
-            self.desk.found(complete)
-
-
-class BatchWorker(Worker):
-    """Translates batches with the models' translators, one batch after the other."""
-
-    def work(self, slices: list[Slice]) -> None:
-        ways: dict[Way, list[Slice]] = {}
-        for slice_ in slices:
-            ways.setdefault(slice_.request.way, []).append(slice_)
-        for way, own in ways.items():
-            if self.attempt(own, lambda way=way, own=own: self._translate(way, own)):  # type: ignore[misc]
-                self.close_off(own)
-
-    def _translate(self, way: Way, slices: Sequence[Slice]) -> None:
-        began = time.monotonic()
-        texts = [slice_.request.job.texts[index] for slice_ in slices for index in slice_.indices]
-        found = iter(way.served.translator.translate_nbest(texts, way.best, **way.options))
-        tokens = 0
-        for slice_ in slices:
-            for index in slice_.indices:
-                translations: list[Translation] = next(found)
-                slice_.request.translations[index] = translations
-                slice_.request.partial[index] = translations[0].text
-                tokens += len(translations[0].tokens) + translations[0].finished
-        pair, count = way.served.languages, len(texts)
-        self.desk.observed(Batch(pair, count, count, 0, tokens, time.monotonic() - began))
+    def give_up(self) -> set[Request]:
+        """Forget what is under way; gives whose it was."""
+        return set()
 
 
 class SideWorker(Worker):
     """Does what is not a plain search: terms and spans, and alignments."""
 
     def work(self, slices: list[Slice]) -> None:
-        for slice_ in slices:
-            if self.attempt([slice_], lambda slice_=slice_: self._finish(slice_)):  # type: ignore[misc]
-                self.close_off([slice_])
+        for each in slices:
+            with self.answering_for([each.request]):
+                self._finish(each.request, each.indices)
+                if each.request.count_off(len(each.indices)):
+                    self.desk.found([each.request])
 
-    def _finish(self, slice_: Slice) -> None:
-        request, indices = slice_.request, slice_.indices
+    def _finish(self, request: Request, indices: list[int]) -> None:
         if request.job.controlled:
             found = request.controls.translate([request.job.texts[index] for index in indices], **request.way.options)
             for index, controlled in zip(indices, found, strict=True):
                 request.controlled[index] = controlled
-                request.translations[index] = [controlled.translation]
-                request.partial[index] = controlled.text
+                request.put(index, [controlled.translation])
+            if request.watched:
+                self.desk.grown([request])
         if request.job.alignment:
             request.align(indices)
