@@ -30,11 +30,12 @@ class Explanations:
         self._most, self._limit, self._explain = most, seconds, explain
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="regard-explain")
         self._each = FIRST_GUESS
+        self._closed = False
         self.count = 0
 
     async def explain(self, served: Served, source: str, target: str | None, beam: int | None) -> dict[str, Any]:
         """One explanation; whoever is cancelled while it waits leaves the queue."""
-        if self.count >= self._most:
+        if self._closed or self.count >= self._most:
             raise Busy(max(1.0, self.count * self._each))
         loop = asyncio.get_running_loop()
         future = self._executor.submit(self._explain, served, source, target, beam)
@@ -46,6 +47,10 @@ class Explanations:
                 found = await asyncio.wrap_future(future)
         except TimeoutError:
             raise TookTooLong(f"not explained within {self._limit:g} s; try a shorter sentence, or later") from None
+        except asyncio.CancelledError:
+            if self._closed and future.cancelled():
+                raise Busy(max(1.0, self.count * self._each)) from None
+            raise
         except RegardError:
             raise
         except Exception as error:
@@ -54,7 +59,8 @@ class Explanations:
         return found
 
     def close(self) -> None:
-        """Give up those that wait."""
+        """Refuse more, and give up those that wait."""
+        self._closed = True
         self._executor.shutdown(wait=False, cancel_futures=True)
 
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:

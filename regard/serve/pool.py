@@ -54,6 +54,7 @@ class Pool:
         self._stopping = False
         self._observers: list[Observer] = []
         self._pace = Pace(self.workers)
+        self._threads_before = torch.get_num_threads()
         self._search = FairQueue(self.workers, settings.slice_sentences, settings.batch_tokens)
         self._side = FairQueue(1, settings.slice_sentences, settings.batch_tokens)
         self._explanations = Explanations(settings.explanations, settings.seconds)
@@ -65,6 +66,7 @@ class Pool:
 
     async def start(self) -> None:
         """Get every model ready by translating with it, then let the workers begin."""
+        self._threads_before = torch.get_num_threads()
         torch.set_num_threads(1)  # threads that wait for each other at every product are slower than one
         for served in self.served.values():
             await asyncio.to_thread(served.translator.translate, [WARM_TEXT])
@@ -86,6 +88,7 @@ class Pool:
         for thread in self._threads:
             if thread.is_alive():
                 await asyncio.to_thread(thread.join, STOPPING)
+        torch.set_num_threads(self._threads_before)
 
     async def translate(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> Answer:
         """The answer to a job. Jobs of one `client` take turns among themselves; None: this one is its own.
@@ -245,7 +248,7 @@ class Pool:
             request.changed.set()
 
     def _fail(self, request: Request, error: Exception) -> None:
-        if not request.answer.done():
+        if request in self._requests and not request.answer.done():
             request.answer.set_exception(error)
             request.changed.set()
 

@@ -50,22 +50,21 @@ class Ways:
 
     def of(self, served: Served, job: Job) -> Way:
         """The way of a job; raises InputError where the model cannot do it."""
-        key = (id(served), job.best, job.beam)
+        key = (id(served), 1 if job.controlled else job.best, job.beam)
         way = self._ways.get(key)
         if way is None:
             if len(self._ways) >= self.MOST:
                 self._ways.clear()
-            way = self._ways[key] = self._make(served, job)
+            way = self._ways[key] = self._make(served, *key[1:])
         return way
 
-    def _make(self, served: Served, job: Job) -> Way:
+    def _make(self, served: Served, best: int, beam: int | None) -> Way:
         own = served.translator.config.search
-        beam = job.beam
-        if beam is None and not own.sampling and job.best > own.beam:
-            beam = job.best
+        if beam is None and not own.sampling and best > own.beam:
+            beam = best
         search = search_config(own, {"beam": beam})
-        check_best(job.best, search)
-        return Way(served, search, job.best, ResidentTranslator.suits(served.translator, search))
+        check_best(best, search)
+        return Way(served, search, best, ResidentTranslator.suits(served.translator, search))
 
 
 class Request:

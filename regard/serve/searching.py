@@ -71,8 +71,7 @@ class SearchWorker(Worker):
 
     def work(self, slices: list[Slice]) -> None:
         for way, watched, sentences in _sorted_out(slices):
-            with self.answering_for({request for request, _ in sentences}):
-                self._begin(way, watched, sentences)
+            self._begin_all(way, watched, sentences)
         busy = [carriage for carriage in self._carriages.values() if carriage.passages]
         for carriage in busy:
             self._go_on(carriage, FOR_LONG if len(busy) == 1 else SHARED_STEPS)
@@ -88,19 +87,29 @@ class SearchWorker(Worker):
         self._carriages = {}
         return requests
 
+    def _begin_all(self, way: Way, watched: bool, sentences: list[Sentence]) -> None:
+        """Begin with sentences together; where that fails, with each request by itself, so that only one fails."""
+        try:
+            self._begin(way, watched, sentences)
+        except Exception as error:
+            owners = list(dict.fromkeys(request for request, _ in sentences))
+            if len(owners) == 1:
+                self.desk.failed(owners, error)
+                return
+            for owner in owners:
+                self._begin_all(way, watched, [each for each in sentences if each[0] is owner])
+
     def _begin(self, way: Way, watched: bool, sentences: list[Sentence]) -> None:
         if not way.resident:
             self._translate(way, watched, sentences)
             return
-        blank: list[Found] = [(*each, [EMPTY]) for each in sentences if not _text(each).strip()]
-        if blank:
-            self._hand_over(blank)
-            sentences = [each for each in sentences if _text(each).strip()]
-        if sentences:
+        blank = [each for each in sentences if not _text(each).strip()]
+        if len(blank) < len(sentences):
             key = (id(way.served), way.search.compute)
             if key not in self._carriages:
                 self._carriages[key] = Carriage(way)
-            self._carriages[key].join(way, sentences, watched)
+            self._carriages[key].join(way, [each for each in sentences if _text(each).strip()], watched)
+        self._hand_over([(*each, [EMPTY]) for each in blank])
 
     def _go_on(self, carriage: Carriage, steps: int) -> None:
         """Search until something ends, or for so many steps, and hand over what there is."""
