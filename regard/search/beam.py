@@ -20,7 +20,7 @@ from regard.data.vocabulary import EOS_ID
 from regard.search.coverage import coverage_penalties
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, SearchState
-from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.hypotheses import Hypothesis, NBest, Watch
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
 from regard.search.token_rules import TokenRule, allowed_log_probabilities, in_loop
@@ -75,12 +75,13 @@ def beam_search(
     longest: int | None = None,
     rules: Sequence[TokenRule] = (),
     doubts: Doubts | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
     `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
-    a hypothesis may take; `doubts` is told of choices that were too close to call.
+    a hypothesis may take; `doubts` is told of choices that were too close to call, `watch` of every step.
     """
     check_best(best, config)
     found = [NBest(best) for _ in range(len(source))]
@@ -91,6 +92,8 @@ def beam_search(
             each, tokens = _next_tokens(logits, front, rules, config.beam + (doubts is not None))
             candidates = _rank(each, tokens, front.log_probabilities, config.beam, doubts is not None)
             front = _advance(front, candidates, found, config, doubts)
+            if watch is not None:
+                _show(front, watch)
     if doubts is not None:
         gaps = torch.tensor([hypotheses.gap() for hypotheses in found], dtype=torch.float64)
         doubts.weigh(torch.arange(len(found)), gaps)
@@ -184,6 +187,14 @@ def _advance(
         history=torch.cat([front.history[rows], candidates.log_probabilities[staying].view(-1, 1)], dim=1),
         state=state,
     )
+
+
+def _show(front: _Front, watch: Watch) -> None:
+    """Tell of the likeliest live hypothesis of each sentence."""
+    width = front.log_probabilities.size(1)
+    rows = front.log_probabilities.argmax(dim=1) + torch.arange(len(front.sentences), device=front.tokens.device) * width
+    for sentence, tokens in zip(front.sentences.tolist(), front.tokens[rows, 1:].tolist(), strict=True):
+        watch(sentence, tokens)
 
 
 def _gather(
