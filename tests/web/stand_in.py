@@ -3,7 +3,6 @@
 import json
 import re
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from fake_explanation import explanation
@@ -21,7 +20,10 @@ WORDS = dict(
 
 
 class StandIn(ThreadingHTTPServer):
-    """What it is asked is kept in `requests`; `busy` answers of 503 come first; `key` is wanted where it is given."""
+    """What it is asked is kept in `requests`; `busy` answers of 503 come first; `key` is wanted where it is given.
+
+    A stream holds after `hold` words, if that is given, until `go_on` is set.
+    """
 
     daemon_threads = True
 
@@ -31,7 +33,8 @@ class StandIn(ThreadingHTTPServer):
         self.requests = []
         self.busy = 0
         self.key = None
-        self.delay = 0.01
+        self.hold = None
+        self.go_on = threading.Event()
 
     @property
     def address(self):
@@ -146,7 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             for count in range(1, len(words) + 1):
                 self._event("partial", {"text": " ".join(words[:count])})
-                time.sleep(self.server.delay)
+                if count == self.server.hold:
+                    self.server.go_on.wait(timeout=60)
             self._event("done", answer)
         except OSError:
             return  # whoever asked has left

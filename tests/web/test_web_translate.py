@@ -26,22 +26,24 @@ def test_a_text_is_streamed_and_then_told_in_full(translate, service):
 
 
 def test_it_is_seen_as_it_forms(show, service):
-    service.delay = 0.3
+    service.hold = 3
     tab = show()
     tab.locator("#source-text").fill("The cat eats an apple.")
     tab.locator("#translation.forming", has_text=re.compile("^le chat mange$")).wait_for()
+    service.go_on.set()
     tab.locator("#translation:not(.forming)", has_text=re.compile("^le chat mange une pomme.$")).wait_for()
 
 
 def test_newer_text_ends_older_work(show, service):
-    service.delay = 0.4
+    service.hold = 1
     tab = show()
     tab.locator("#source-text").fill("The cat sleeps.")
     tab.locator("#translation.forming").wait_for()
-    service.delay = 0.01
+    service.hold = None
     tab.locator("#source-text").fill("The dog sleeps.")
     tab.locator("#alternatives .alternative").first.wait_for()
-    tab.wait_for_timeout(900)
+    service.go_on.set()
+    tab.wait_for_timeout(300)
     assert said(tab.locator("#translation")) == "le chien dort."
     assert [body["text"] for body in service.asked("/api/translate")] == ["The dog sleeps."]
 

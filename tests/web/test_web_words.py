@@ -30,7 +30,7 @@ def test_both_languages_say_the_same_things():
 def test_chinese_is_chinese():
     plain = {"quoted", "list.item", "fact.layers.value"}
     for key, text in CHINESE.items():
-        assert key in plain or re.search(r"[\u3001\u4e00-\u9fff]", text), key
+        assert key in plain or re.search(r"[\u3001\u4e00-\u9fff\uff00-\uff1f]", text), key
 
 
 def test_every_message_asked_for_is_there_and_every_one_is_asked_for():

@@ -1,5 +1,5 @@
 // Lines between words as SVG: those that look on the left, those that are seen on the right; the stronger, the thicker.
-import { shortened, widest } from "./labels.js";
+import { labelWidth, shortened, widest } from "./labels.js";
 import { percent } from "./numbers.js";
 import { roving, shape } from "./dom.js";
 import { cellOf } from "./weights.js";
@@ -26,7 +26,8 @@ function wordShape({ text, x, y, boxWidth, anchor, language, label }) {
   const inset = anchor === "end" ? boxWidth - 8 : 8;
   return shape("g", { class: "line-word", role: "button", "aria-label": label, "aria-pressed": "false" },
     shape("rect", { class: "word-box", x, y: y + 2, width: boxWidth, height: LINE_HEIGHT - 4, rx: 6 }),
-    shape("text", { class: "word-text", x: x + inset, y: y + LINE_HEIGHT / 2 + 5, "text-anchor": anchor, lang: language },
+    shape("text",
+      { class: "word-text", x: x + inset, y: y + LINE_HEIGHT / 2 + 5, "text-anchor": anchor, lang: language },
       shortened(text, WIDEST_LABEL), shape("title", {}, text)),
     shape("text", { class: "word-share", x: x + boxWidth - 8, y: y + LINE_HEIGHT / 2 + 4.5, "text-anchor": "end" }));
 }
@@ -35,8 +36,8 @@ function wordShape({ text, x, y, boxWidth, anchor, language, label }) {
 export function lineDrawing({ rows, columns, matrix, label, width, languages, selection, ends }) {
   const grow = 1.16;  // words are set larger here than the labels that are measured
   const most = Math.min(WIDEST_LABEL, (width - SHARE_WIDTH - 90) / 2);
-  const left = Math.ceil(18 + grow * widest(rows, most));
-  const right = Math.ceil(18 + grow * widest(columns, most) + SHARE_WIDTH);
+  const left = Math.ceil(18 + Math.max(grow * widest(rows, most), labelWidth(ends[0])));
+  const right = Math.ceil(18 + Math.max(grow * widest(columns, most) + SHARE_WIDTH, labelWidth(ends[1])));
   const total = Math.max(Math.min(width, 720), left + right + 60);
   const head = 24;
   const height = head + LINE_HEIGHT * Math.max(rows.length, columns.length);
@@ -47,10 +48,11 @@ export function lineDrawing({ rows, columns, matrix, label, width, languages, se
   const wire = (start, end) => `M${from} ${start}C${from + bend} ${start} ${to - bend} ${end} ${to} ${end}`;
   const pairs = linkedPairs(matrix).map((pair) =>
     ({ ...pair, path: shape("path", { class: "wire", d: wire(middle(pair.row), middle(pair.column)) }) }));
-  const asking = rows.map((text, index) => wordShape({ text, x: 0, y: head + LINE_HEIGHT * index, boxWidth: left, anchor: "end",
-    language: languages[0], label: text }));
-  const seen = columns.map((text, index) => wordShape({ text, x: total - right, y: head + LINE_HEIGHT * index, boxWidth: right,
-    anchor: "start", language: languages[1], label: text }));
+  const word = (text, index, place) => wordShape({ text, y: head + LINE_HEIGHT * index, label: text, ...place });
+  const onLeft = { x: 0, boxWidth: left, anchor: "end", language: languages[0] };
+  const onRight = { x: total - right, boxWidth: right, anchor: "start", language: languages[1] };
+  const asking = rows.map((text, index) => word(text, index, onLeft));
+  const seen = columns.map((text, index) => word(text, index, onRight));
   const node = shape("svg",
     { class: "lines", viewBox: `0 0 ${total} ${height}`, width: total, height, role: "group", "aria-label": label },
     shape("text", { class: "end-text", x: left - 8, y: 12, "text-anchor": "end" }, ends[0]),

@@ -47,7 +47,7 @@ export const ENGLISH = {
   "confidence.none": "The model’s own probabilities; nobody has calibrated them.",
   "inside.open": "Look inside",
   "alternatives.title": "Other translations",
-  "alternatives.text": "The best that the search found, best first. Take one and it stands above.",
+  "alternatives.text": "The best that the search found, each with its score, best first. Take one, and it stands above.",
   "glossary.title": "Glossary",
   "glossary.count": "Glossary ({count})",
   "glossary.text": "Terms the translation must use, for this pair of languages. They stay in this browser.",

@@ -47,7 +47,7 @@ export const CHINESE = {
   "confidence.none": "这是模型自己的概率，尚未校准。",
   "inside.open": "看看里面",
   "alternatives.title": "其他译法",
-  "alternatives.text": "搜索找到的最好的几种，从好到差。选中一种，它就出现在上面。",
+  "alternatives.text": "搜索找到的最好的几种及其得分，从好到差。选中一种，它就出现在上面。",
   "glossary.title": "术语表",
   "glossary.count": "术语表（{count}）",
   "glossary.text": "译文必须使用的术语，只用于这一对语言，保存在本浏览器中。",

@@ -30,7 +30,7 @@ function everyTh(size, step) {
 }
 
 function drawPositions(matrix, limit, width, length, say, onRead) {
-  const cell = clamp((width - SIDE - 2) / matrix.columns, 2, 9);
+  const cell = clamp((width - SIDE - 2) / matrix.columns, 2, 16);
   const right = SIDE + cell * matrix.columns;
   const height = TOP + ROW_HEIGHT * matrix.rows + 2;
   const label = (x, y, anchor, text) =>

@@ -1,11 +1,20 @@
 // The frame of the page: its name, its views, and the switches of language and appearance.
-import { button, element } from "./dom.js";
+import { button, element, shape } from "./dom.js";
 import { currentTheme } from "./colour.js";
 import { remember } from "./store.js";
 
+/** The name of the Chinese language, drawn: it must be found by readers whose other fonts are missing, too. */
+function chineseName() {
+  const middle = "M2 5.5H12V11.5H2ZM7 2V16";
+  const writing = "M22 2V5M16.5 5.5H27.5M25.5 5.5C24.5 10.5 21.5 14 17 16M18.5 5.5C19.5 10.5 22.5 14 27 16";
+  return shape("svg", { class: "strokes", viewBox: "0 0 29 18", width: 29, height: 18, "aria-hidden": "true" },
+    shape("path", { d: middle + writing }));
+}
+
 /** The switches: the other language in its own name, and light or dark. */
 function switches(store, say) {
-  const [language, name, tag] = say.language === "en" ? ["zh", "中文", "zh-CN"] : ["en", "English", "en"];
+  const [language, shown, name, tag] = say.language === "en"
+    ? ["zh", chineseName(), "中文", "zh-CN"] : ["en", "English", "English", "en"];
   const theme = currentTheme() === "dark" ? "light" : "dark";
   const choose = (choice) => () => {
     Object.entries(choice).forEach(([key, value]) => remember(key, value));
@@ -14,7 +23,7 @@ function switches(store, say) {
   const moon = element("span", { class: "moon", "aria-hidden": "true" });
   const title = say(`theme.${theme}`);
   return element("div", { class: "switches" },
-    button(name, choose({ language }), { id: "language-switch", class: "quiet", lang: tag }),
+    button(shown, choose({ language }), { id: "language-switch", class: "quiet", lang: tag, "aria-label": name }),
     button(moon, choose({ theme }), { id: "theme-switch", class: "quiet round", "aria-label": title, title }));
 }
 

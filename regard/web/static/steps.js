@@ -28,9 +28,11 @@ function candidateRow({ rank, token, probability, taken }, language, say) {
 
 /** The source with the attention that this step pays to each of its words. */
 function watchedSource(explanation, words, weights) {
+  const { tokens } = explanation.source;
   const spans = words.flatMap((word, index) => {
     const span = element("span", { title: percent(weights[index]) }, word.text);
-    return [withVariables(span, { "--weight": weights[index].toFixed(3) }), " "];
+    const space = index > 0 && (tokens[word.start].startsWith(SPACE_MARK) || word.stop === tokens.length) ? " " : "";
+    return [space, withVariables(span, { "--weight": weights[index].toFixed(3) })];
   });
   return element("p", { class: "watched", lang: explanation.model.source_language }, spans);
 }
