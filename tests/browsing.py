@@ -43,4 +43,4 @@ def new_tab(browser):
     yield open_tab
     for context in contexts:
         context.close()
-    assert complaints == []
+    assert not complaints, complaints

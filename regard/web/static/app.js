@@ -46,7 +46,8 @@ function keyField(say) {
     if (store.get().view === "translate") translating.now();
     else explainAgain();
   };
-  const field = element("input", { id: "api-key", type: "password", autocomplete: "off", change });
+  const field = element("input", { id: "api-key", class: "secret", type: "text", autocomplete: "off",
+    spellcheck: "false", change });
   field.value = store.get().apiKey;
   return paragraph("key-field", element("label", { for: "api-key" }, say("key")), field,
     element("span", { class: "small" }, say("key.text")));
