@@ -30,9 +30,9 @@ def accuracy(detector: Detector, texts: dict[str, list[str]], least: int) -> flo
 def builtin() -> tuple[Detector, dict[str, list[str]]]:
     french, chinese = generate("fr"), generate("zh")
     learned = {
-        "en": [pair.source for pair in french.train[:3000]],
-        "fr": [pair.target for pair in french.train[:3000]],
-        "zh": [pair.target for pair in chinese.train[:3000]],
+        "en": [pair.source for pair in french.train[:1000]],
+        "fr": [pair.target for pair in french.train[:1000]],
+        "zh": [pair.target for pair in chinese.train[:1000]],
     }
     held_out = {
         "en": [pair.source for pair in french.novel],
@@ -78,7 +78,7 @@ def test_multi30k(data_folder: Path) -> None:
         return list(read_lines(data_folder / "multi30k" / "raw" / f"{name}.{code}.gz"))
 
     codes = ("en", "de", "fr")
-    detector = Detector(codes, {code: learn(lines("train", code)[:5000]) for code in codes})
+    detector = Detector(codes, {code: learn(lines("train", code)[:2000]) for code in codes})
     held_out = {code: lines("test_2016_flickr", code) for code in codes}
     assert accuracy(detector, held_out, 40) > 0.97
 
