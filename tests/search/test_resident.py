@@ -113,7 +113,6 @@ def test_who_gives_up_leaves_and_the_others_do_not_notice(tokenizer: Tokenizer) 
     assert leaving.left == 0
     assert resident.left <= before - 20
     found, _ = finish(resident, staying, leaving)
-    assert len(found) == 10 - 0
     assert found == model.translate_nbest(TEXTS[:10], 1)
 
 
@@ -140,8 +139,7 @@ def test_a_long_text_joins_short_ones_that_are_under_way(tokenizer: Tokenizer) -
     resident.run(1, Bell())
     long = [" ".join(WORDS * 40)]
     found = finish(resident, short, resident.join(long, model.config.search, 1))
-    assert found[1] == model.translate_nbest(long, 1)
-    assert sum(map(len, found)) >= 9
+    assert found == [model.translate_nbest(TEXTS[:9], 1), model.translate_nbest(long, 1)]
 
 
 def test_little_memory_means_fewer_at_a_time(tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
