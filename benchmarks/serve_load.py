@@ -92,7 +92,8 @@ class Measurement:
         lines = [line for line in self._lines() if len(split_sentences(line, self.languages[0])) == 1]
         if not lines:
             raise RegardError("there is no text that is one sentence; name others with --texts")
-        self.texts.write_text("".join(f"{line}\n" for line in dict.fromkeys(lines)), encoding="utf-8")
+        asked = list(dict.fromkeys(lines))[: options.sentences]
+        self.texts.write_text("".join(f"{line}\n" for line in asked), encoding="utf-8")
         self.figures: dict[str, Any] = {"machine": machine()}
 
     def run(self) -> None:
