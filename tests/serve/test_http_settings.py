@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
+from http_world import http
 from tiny_world import Command
 
 from regard.errors import ConfigError
@@ -153,7 +153,7 @@ def test_the_command_serves_and_ends_well(tiny_run: Path, number: int) -> None:
         assert "en to fr" in process.stdout.readline()
         assert "100 characters" in process.stdout.readline()
         body = {"q": "the cat", "source": "en", "target": "fr"}
-        assert httpx.post(f"{address}/translate", json=body).status_code == 200
+        assert http.post(f"{address}/translate", json=body).status_code == 200
         process.send_signal(number)
         assert process.wait(30) == 0
         assert process.stderr is not None
