@@ -63,7 +63,10 @@ class Found:
 
 
 class Prepared:
-    """Sources as the engine takes them, and room for what it finds."""
+    """Sources as the engine takes them, and room for what it finds.
+
+    `unchanged`: the weights are what they were when the model's structure was asked for last.
+    """
 
     def __init__(
         self,
@@ -71,6 +74,8 @@ class Prepared:
         sources: Sequence[Sequence[int]],
         task: Task,
         threads: int = 1,
+        *,
+        unchanged: bool = False,
         watched: bool = False,
     ) -> None:
         if not 1 <= task.best <= task.beam <= MAX_BEAM:
@@ -88,7 +93,8 @@ class Prepared:
         self._log_probabilities, self._scores = np.zeros(shape), np.zeros(shape)
         self._finished = np.zeros(shape, dtype=np.uint8)
         self.given_up, self.ended = np.zeros(self.count, dtype=np.uint8), np.zeros(self.count, dtype=np.uint8)
-        structure = model.structure(max(*lengths, int(task.limits.max(initial=1)), 1))
+        positions = max(*lengths, int(task.limits.max(initial=1)), 1)
+        self.structure = structure = model.same_structure(positions) if unchanged else model.structure(positions)
         rows = min(ROWS, -(-self.count // self.threads) * task.beam)
         given = (never, source, source_first, task.limits, task.penalties)
         made = (self._tokens, self._values, self._first, self._found, self._lengths)

@@ -34,8 +34,8 @@ class Joined:
         sources = [translator._with_end_mark(source, line) for line, source in enumerate(encoded, start=1)]
         self.source_tokens = [len(source) for source in sources]
         task = search_task(packed, self.source_tokens, search, self._wanted, translator.longest_target)
-        self.prepared = Prepared(packed, sources, task, watched=watched)
-        self._told = np.zeros(len(sources), dtype=np.uint8)
+        self.prepared = Prepared(packed, sources, task, unchanged=True, watched=watched)
+        self._told, self._told_of = np.zeros(len(sources), dtype=np.uint8), 0
 
     @property
     def left(self) -> int:
@@ -44,7 +44,10 @@ class Joined:
 
     def ended(self) -> list[int]:
         """The numbers of the texts whose search has ended since this was last asked."""
+        if self.prepared.job.done == self._told_of:
+            return []
         fresh = np.flatnonzero(self.prepared.ended != self._told)
+        self._told_of += len(fresh)
         self._told[fresh] = 1
         numbers: list[int] = fresh.tolist()
         return numbers

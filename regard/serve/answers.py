@@ -50,7 +50,7 @@ def _translation(translator: Translator, translation: Translation, alignment: Al
     probabilities = word_probabilities(translator, translation, words)
     return RichTranslation(
         text=translation.text,
-        score=translation.score,
+        score=round(translation.score, 6),
         confidence=translation.confidence,
         words=[
             LikelyWord(text=translation.text[slice(*each)], start=each[0], stop=each[1], probability=probability)

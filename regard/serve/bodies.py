@@ -16,6 +16,8 @@ from regard.serve.settings import ServeSettings
 
 DEEPEST = 16
 MOST_FIELDS = 1000
+DRAINED = 8
+"""So many times the limit is read, and dropped: who is cut off while sending may never see why."""
 Fields = dict[str, Any]
 
 
@@ -40,8 +42,9 @@ async def read_fields(request: Request, settings: ServeSettings) -> tuple[Fields
 async def read_body(request: Request, settings: ServeSettings) -> bytes:
     """The whole body, if it is not too large and arrives in time, whatever its headers say of its length."""
     limit = settings.body_bytes
-    declared = request.headers.get("content-length", "")
-    if declared.isdecimal() and int(declared) > limit:
+    length = request.headers.get("content-length", "")
+    declared = int(length[:18]) if length.isdecimal() else 0
+    if declared > DRAINED * limit or (declared > limit and "expect" in request.headers):
         raise _too_large(limit)
     parts: list[bytes] = []
     size = 0
@@ -49,13 +52,16 @@ async def read_body(request: Request, settings: ServeSettings) -> bytes:
         async with asyncio.timeout(settings.body_seconds):
             async for part in request.stream():
                 size += len(part)
-                if size > limit:
-                    raise _too_large(limit)
-                parts.append(part)
+                if size > DRAINED * limit:
+                    break
+                parts += [part] if size <= limit else []
     except TimeoutError:
-        raise Refusal(408, f"the body did not arrive within {settings.body_seconds:g} s") from None
+        if max(declared, size) <= limit:
+            raise Refusal(408, f"the body did not arrive within {settings.body_seconds:g} s") from None
     except ClientDisconnect:
         raise ClientLeft from None
+    if max(declared, size) > limit:
+        raise _too_large(limit)
     return b"".join(parts)
 
 
@@ -151,9 +157,7 @@ def _parse_multipart(body: bytes, content_type: str) -> Fields:
         head = b"Content-Type: " + content_type.encode("latin-1") + b"\r\n\r\n"
         message = BytesParser(policy=HTTP).parsebytes(head + body)
         parts = list(message.iter_parts()) if message.is_multipart() else []
-        pairs = [
-            (str(part.get_param("name", header="content-disposition") or ""), _payload(part)) for part in parts
-        ]
+        pairs = [(str(part.get_param("name", header="content-disposition") or ""), _payload(part)) for part in parts]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Refusal.bad("the form cannot be read") from None
     if not pairs or len(pairs) > MOST_FIELDS:

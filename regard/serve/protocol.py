@@ -10,6 +10,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from regard.serve.settings import ServeSettings
 
+LINGER = 0.5
+"""Seconds in which a client who is refused may take the answer, and whatever it sends is dropped."""
 _PHRASES = {
     400: "Bad Request",
     408: "Request Timeout",
@@ -83,7 +85,10 @@ class BoundedProtocol(HttpToolsProtocol):
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
             f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{headers}\r\n{body}".encode("ascii")
         )
-        self.transport.close()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        # Closed at once, with something unread, the connection would be reset, and the answer lost.
+        self.loop.call_later(LINGER, self.transport.close)
 
     def _refuse_head(self) -> None:
         self.refuse(431, f"Invalid request: the headers have more than {self.settings.header_bytes} bytes")

@@ -43,6 +43,8 @@ class Carriage:
         self.served = way.served
         self.resident = ResidentTranslator(way.served.translator, way.search)
         self.passages: list[Passage] = []
+        self.seconds = 0.0
+        """Searched since somebody was told of it."""
 
     def join(self, way: Way, sentences: list[Sentence], watched: bool) -> None:
         texts = [request.job.texts[index] for request, index in sentences]
@@ -117,6 +119,7 @@ class SearchWorker(Worker):
         together, began = carriage.resident.left, time.monotonic()
         watched = any(passage.watched for passage in carriage.passages)
         carriage.resident.run(1 if watched else steps, self.place.bell)
+        carriage.seconds += time.monotonic() - began
         found: list[Found] = []
         source_tokens = 0
         for passage in carriage.passages:
@@ -129,8 +132,10 @@ class SearchWorker(Worker):
             if passage.watched:
                 self._show(passage)
         carriage.passages = [passage for passage in carriage.passages if passage.joined.left]
-        self._hand_over(found)
-        self._tell(carriage.served, together, found, source_tokens, time.monotonic() - began)
+        if found:
+            self._hand_over(found)
+            self._tell(carriage.served, together, found, source_tokens, carriage.seconds)
+            carriage.seconds = 0.0
 
     def _translate(self, way: Way, watched: bool, sentences: list[Sentence]) -> None:
         """A batch by itself."""
@@ -160,9 +165,7 @@ class SearchWorker(Worker):
     def _hand_over(self, found: list[Found]) -> None:
         for request, index, translations in found:
             request.put(index, translations)
-        complete = [request for request, _, _ in found if request.count_off(1)]
-        if complete:
-            self.desk.found(complete)
+        self.desk.found([request for request, _, _ in found if request.count_off(1)])
 
     def _tell(self, served: Served, together: int, found: list[Found], source_tokens: int, seconds: float) -> None:
         target_tokens = sum(len(own[0].tokens) + own[0].finished for _, _, own in found)

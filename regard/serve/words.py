@@ -41,19 +41,26 @@ def word_probabilities(translator: Translator, translation: Translation, words: 
         for index, (first, last) in enumerate(words):
             if start < last and first < stop:
                 logs[index] += log
-    return [math.exp(min(0.0, log)) for log in logs]
+    return [round(math.exp(min(0.0, log)), 6) for log in logs]
 
 
 def links_of(
     source: str, translation: str, alignment: Alignment, source_offset: int = 0, target_offset: int = 0
 ) -> list[tuple[Range, Range]]:
-    """The links of an alignment as ranges of characters in the texts that the two are parts of."""
-    source_words = word_ranges(source, alignment.source)
-    target_words = word_ranges(translation, alignment.target)
+    """The links of an alignment as ranges of characters in the texts that the two are parts of, without marks."""
+    source_words = [_core(source, each) for each in word_ranges(source, alignment.source)]
+    target_words = [_core(translation, each) for each in word_ranges(translation, alignment.target)]
     return [
         (_moved(source_words[first], source_offset), _moved(target_words[second], target_offset))
         for first, second in alignment.links
     ]
+
+
+def _core(text: str, word: Range) -> Range:
+    """A word without the marks around it, if it has anything else."""
+    start, stop = word
+    inside = [place for place in range(start, stop) if text[place].isalnum()]
+    return (inside[0], inside[-1] + 1) if inside else word
 
 
 def _moved(found: Range, offset: int) -> Range:

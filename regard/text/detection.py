@@ -11,7 +11,7 @@ from regard.text.profiles import Profile, letters_of
 
 LONGEST = 4000
 """Letters of a text that are looked at."""
-STRANGER = 1.0
+STRANGER = 1.5
 """By how much the mean log-share of a text in another language falls short of what is typical."""
 SHARPNESS = 0.5
 """Of the evidence of a letter how much counts: strings that overlap say much of it twice."""
@@ -47,9 +47,9 @@ class Detector:
         possible = [code for code in self.languages if fitting[code] >= LEAST_SHARE]
         if not count or not possible:
             return [Detection(code, 0.0) for code in self.languages]
-        typical = [profile.typical for profile in self.profiles.values()]
-        unknown = (math.fsum(typical) / len(typical) if typical else 0.0) - STRANGER
-        scores = {code: self.profiles[code].score(letters) if code in self.profiles else unknown for code in possible}
+        known = {code: self.profiles[code].score(letters) for code in possible if code in self.profiles}
+        unknown = self.profiles[max(known, key=known.__getitem__)].typical - STRANGER if known else 0.0
+        scores = {code: known.get(code, unknown) for code in possible}
         weight = SHARPNESS * min(count, ENOUGH)
         highest = max([unknown, *scores.values()])
         shares = {code: math.exp(weight * (score - highest)) * fitting[code] for code, score in scores.items()}

@@ -11,18 +11,22 @@ from itertools import accumulate
 
 from regard.text.projection import Links, Markup, place_markup
 
-BLOCKS = frozenset(
-    "address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset "
-    "figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main "
-    "menu meta nav noscript ol optgroup option p search section select source summary table tbody td tfoot th thead "
-    "title tr track ul".split()
-)
-KEPT_BLOCKS = frozenset("script style pre textarea template iframe object audio video".split())
-KEPT_INLINE = frozenset("code kbd samp var svg math".split())
-VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+BLOCKS = frozenset((
+    "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "col", "colgroup", "dd",
+    "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frame",
+    "frameset", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hgroup", "hr", "html", "legend", "li",
+    "link", "main", "menu", "meta", "nav", "noscript", "ol", "optgroup", "option", "p", "search", "section",
+    "select", "source", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "track", "ul",
+))  # fmt: skip
+KEPT_BLOCKS = frozenset(("script", "style", "pre", "textarea", "template", "iframe", "object", "audio", "video"))
+KEPT_INLINE = frozenset(("code", "kbd", "samp", "var", "svg", "math"))
+VOID = frozenset((
+    "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
+))  # fmt: skip
 DEEPEST = 64
 """Inline elements inside one another; a tag further in stands alone."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
+_LAST_REFERENCE = re.compile(r"&[#\w]*\Z")
 
 
 @dataclass
@@ -76,8 +80,7 @@ class Markings:
 def take_markup_apart(html: str) -> Markings:
     """The passages of a text of HTML. Tags that do not match are no error: they stay where they are."""
     reader = _Reader(html)
-    reader.feed(html)
-    reader.close()
+    reader.read()
     return Markings(reader.finish())
 
 
@@ -94,6 +97,14 @@ class _Reader(HTMLParser):
         self._kept_from: int | None = None
         self._inside_kept: list[str] = []
         self._stand_ins = 0
+
+    def read(self) -> None:
+        """Read it all; a reference at the very end, of which the parser would lose the mark, is read apart."""
+        last = _LAST_REFERENCE.search(self._html)
+        end = last.start() if last else len(self._html)
+        self.feed(self._html[:end])
+        self.close()
+        self._write(unescape(self._html[end:]))
 
     def finish(self) -> list[str | Passage]:
         if self._kept_from is not None:

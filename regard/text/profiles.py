@@ -23,7 +23,7 @@ KEPT = 600
 """Strings of each length that a profile keeps: the most frequent."""
 LARGEST_FILE = 4 * untrusted.MIB
 MOST_LANGUAGES = 16
-SAMPLE_PAIRS, SAMPLE_CHARACTERS = 5_000, 1_000_000
+SAMPLE_PAIRS, SAMPLE_CHARACTERS = 2_000, 1_000_000
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 
 
@@ -74,7 +74,7 @@ class Profile:
             shares |= logs
             floors.append(round(min(logs.values(), default=0.0) - math.log(10), 4))
         unfinished = cls(shares, tuple(floors), 0.0)
-        measured = [unfinished.score(letters) for letters in sample[:: max(1, len(sample) // 1000)]]
+        measured = [unfinished.score(letters) for letters in sample[:: max(1, len(sample) // 300)]]
         return cls(shares, tuple(floors), round(math.fsum(measured) / len(measured), 4))
 
     def score(self, letters: str) -> float:

@@ -3,23 +3,32 @@
 from pathlib import Path
 
 import pytest
-from tiny_world import write_tiny_corpus
+import torch
 
-from regard.recipe import parse_config
+from regard.config import Config, ModelConfig, SearchConfig, TokenizerConfig
+from regard.data.tokenizer import Tokenizers, train_tokenizer
+from regard.models import build_model
+from regard.models.folder import LoadedModel
 from regard.search.translator import Translator
+
+SENTENCES = ["the cat eats 3 apples.", "a man sees 11 apples.", "my friend likes", "le chat mange des pommes"]
 
 
 @pytest.fixture(scope="session")
-def native_translator(tmp_path_factory: pytest.TempPathFactory) -> Translator:
-    """A tiny model whose heads are as wide as the engine in C wants them; it has learned next to nothing."""
-    from regard.pipeline import train_run
-
-    folder = tmp_path_factory.mktemp("native")
-    config = write_tiny_corpus(folder / "corpus").model_dump()
-    config["model"] |= {"width": 32, "decoder_layers": 2}
-    config["train"] |= {"max_steps": 60, "validate_every": 60}
-    train_run(parse_config(config), folder / "run")
-    return Translator.load(folder / "run")
+def native_translator() -> Translator:
+    """A small model whose heads are as wide as the engine in C wants them; it talks nonsense of various lengths."""
+    tokenizer = train_tokenizer(SENTENCES * 3, TokenizerConfig(kind="bpe", vocabulary_size=320))
+    sizes = ModelConfig(width=32, heads=2, feed_forward=32, encoder_layers=1, decoder_layers=2, dropout=0.0)
+    search = SearchConfig(beam=3, max_length_factor=1.0, max_length_extra=8)
+    config = Config.model_validate(
+        {"data": {"source_language": "en", "target_language": "fr"}, "model": sizes, "search": search}
+    )
+    torch.manual_seed(3)
+    model = build_model(config.model, tokenizer.vocabulary_size, tokenizer.vocabulary_size)
+    for parameter in model.parameters():
+        torch.nn.init.normal_(parameter, std=0.3)
+    model.eval().requires_grad_(False)
+    return Translator(LoadedModel(model, config, Tokenizers(tokenizer, tokenizer)))
 
 
 @pytest.fixture(scope="session")
@@ -33,5 +42,3 @@ def translator(request: pytest.FixtureRequest) -> Translator:
     """Each in turn."""
     chosen: Translator = request.getfixturevalue(f"{request.param}_translator")
     return chosen
-
-

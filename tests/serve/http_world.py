@@ -1,4 +1,4 @@
-"""A real server for a test: uvicorn on a loopback port, in a thread of its own, with a model that does as it is told."""
+"""A real server for a test: uvicorn on a loopback port, in a thread of its own, and a model that obeys."""
 
 import dataclasses
 import threading
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx
 from pool_world import Obedient
 
 from regard.search.translator import Translator
@@ -21,6 +22,8 @@ from regard.serve.service import Service
 from regard.serve.settings import ServeSettings
 from regard.text.profiles import Profile
 
+http = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0), timeout=30)
+"""One for all tests: to make one takes longer than what it is made for."""
 ENGLISH = ["the cat eats apples and the dog sees what my friend likes", "a man finds the thing that you want there"]
 FRENCH = ["le chat mange des pommes et le chien voit ce que mon ami aime", "un homme trouve la chose que vous voulez"]
 STAND_IN = {

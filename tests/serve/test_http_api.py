@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from http_world import make_service, serving
+from http_world import http, make_service, serving
 
 from regard.search.translator import Translator
 
@@ -18,11 +18,11 @@ def address(plain_translator: Translator) -> Iterator[str]:
 
 
 def post(address: str, path: str, **body: object) -> httpx.Response:
-    return httpx.post(f"{address}/api/{path}", json={"source": "en", "target": "fr", **body}, timeout=30)
+    return http.post(f"{address}/api/{path}", json={"source": "en", "target": "fr", **body}, timeout=30)
 
 
 def test_models_and_limits(address: str) -> None:
-    told = httpx.get(f"{address}/api/models").json()
+    told = http.get(f"{address}/api/models").json()
     assert told["models"] == [
         {
             "name": "tiny", "source": "en", "target": "fr", "source_name": "English", "target_name": "French",
@@ -36,17 +36,19 @@ def test_models_and_limits(address: str) -> None:
 
 
 def test_translation_with_everything(address: str, plain_translator: Translator) -> None:
-    text = "  the cat eats 3 apples. a man sees 11 apples.\n\nthe dog "
+    text = "  The cat eats 3 apples. A man sees 11 apples.\n\nthe dog "
     told = post(address, "translate", text=text, best=2, alignment=True).json()
     sentences = told["sentences"]
-    assert [each["source"] for each in sentences] == ["the cat eats 3 apples.", "a man sees 11 apples.", "the dog"]
+    assert [each["source"] for each in sentences] == ["The cat eats 3 apples.", "A man sees 11 apples.", "the dog"]
     assert [each["before"] for each in sentences] == ["  ", " ", "\n\n"]
     assert told["after"] == " "
     expected = plain_translator.translate_nbest([each["source"] for each in sentences], 2)
     for sentence, own in zip(sentences, expected, strict=True):
         assert [each["text"] for each in sentence["translations"]] == [each.text for each in own]
         assert [each["score"] for each in sentence["translations"]] == pytest.approx([each.score for each in own])
-        assert all(sentence["source"][word["start"] : word["stop"]] == word["text"] for word in sentence["source_words"])
+        assert all(
+            sentence["source"][word["start"] : word["stop"]] == word["text"] for word in sentence["source_words"]
+        )
         for translation in sentence["translations"]:
             words = translation["words"]
             assert all(translation["text"][word["start"] : word["stop"]] == word["text"] for word in words)
@@ -137,16 +139,16 @@ def test_refusals(address: str, name: str) -> None:
 
 
 def test_our_own_endpoints_take_json_alone(address: str) -> None:
-    told = httpx.post(f"{address}/api/translate", data={"text": "x", "source": "en", "target": "fr"})
+    told = http.post(f"{address}/api/translate", data={"text": "x", "source": "en", "target": "fr"})
     assert told.status_code == 415
 
 
 def test_page_and_its_parts(address: str) -> None:
-    page = httpx.get(address)
+    page = http.get(address)
     assert page.text == "<!doctype html><title>page</title>"
-    part = httpx.get(f"{address}/static/app.js")
+    part = http.get(f"{address}/static/app.js")
     assert part.headers["content-type"] == "text/javascript; charset=utf-8"
-    again = httpx.get(f"{address}/static/app.js", headers={"If-None-Match": part.headers["etag"]})
+    again = http.get(f"{address}/static/app.js", headers={"If-None-Match": part.headers["etag"]})
     assert again.status_code == 304
     for path in ("/static/../pyproject.toml", "/static/nothing", "/static/%2e%2e/%2e%2e/etc/passwd"):
-        assert httpx.get(address + path).status_code == 404
+        assert http.get(address + path).status_code == 404

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Iterator
 from urllib.error import HTTPError
 
-import httpx
 import pytest
-from http_world import make_service, obedient, serving
+from http_world import http, make_service, obedient, serving
 from libretranslate_aio import AsyncLibreTranslate, BadRequestError, ForbiddenError, LibreTranslate
 from libretranslatepy import LibreTranslateAPI
 
@@ -22,7 +21,9 @@ def address(plain_translator: Translator) -> Iterator[str]:
 def test_libretranslatepy(address: str) -> None:
     client = LibreTranslateAPI(address)
     assert client.translate("The cat sleeps.", "en", "fr") == "THE CAT SLEEPS."
-    assert client.translate("One thing. Another thing!\n\n- a list", "en", "fr") == "ONE THING. ANOTHER THING!\n\n- A LIST"
+    assert (
+        client.translate("One thing. Another thing!\n\n- a list", "en", "fr") == "ONE THING. ANOTHER THING!\n\n- A LIST"
+    )
     assert client.languages() == [
         {"code": "en", "name": "English", "targets": ["fr"]},
         {"code": "fr", "name": "French", "targets": []},
@@ -46,10 +47,15 @@ def test_libretranslate_aio(address: str) -> None:
             both = await client.translate(["One cat.", "Two dogs."], "en", "fr")
             assert both.translated_text == ["ONE CAT.", "TWO DOGS."]
             assert both.detected_language is both.alternatives is None
-            assert [each.language for each in await client.detect("the dog sees what my friend likes")][0] == "en"
+            [likeliest, *_] = await client.detect("the dog sees what my friend likes")
+            assert likeliest.language == "en"
             assert [each.code for each in await client.languages()] == ["en", "fr"]
             settings = await client.frontend_settings()
-            assert (settings.char_limit, settings.key_required, settings.language.target.name) == (2000, False, "French")
+            assert (settings.char_limit, settings.key_required, settings.language.target.name) == (
+                2000,
+                False,
+                "French",
+            )
             with pytest.raises(BadRequestError, match="zz is not supported"):
                 await client.translate("x", "en", "zz")
             with pytest.raises(ForbiddenError, match="disabled"):
@@ -62,17 +68,17 @@ def test_libretranslate_aio(address: str) -> None:
 
 def test_lists_answer_with_lists(address: str) -> None:
     body = {"q": ["the cat", "", "  \n", "😀"], "source": "auto", "target": "fr", "alternatives": 1}
-    told = httpx.post(f"{address}/translate", json=body).json()
+    told = http.post(f"{address}/translate", json=body).json()
     assert told["translatedText"] == ["THE CAT", "", "  \n", "😀"]
     assert told["alternatives"] == [[], [], [], []]
     assert [each["language"] for each in told["detectedLanguage"]] == ["en"] * 4
-    one = httpx.post(f"{address}/translate", json={"q": ["the cat"], "source": "en", "target": "fr"}).json()
+    one = http.post(f"{address}/translate", json={"q": ["the cat"], "source": "en", "target": "fr"}).json()
     assert one == {"translatedText": ["THE CAT"]}
 
 
 def test_text_in_the_target_language_comes_back(address: str) -> None:
     body = {"q": "le chat mange des pommes", "source": "auto", "target": "fr"}
-    told = httpx.post(f"{address}/translate", json=body).json()
+    told = http.post(f"{address}/translate", json=body).json()
     assert told["translatedText"] == body["q"]
     assert told["detectedLanguage"]["language"] == "fr"
 
@@ -80,14 +86,14 @@ def test_text_in_the_target_language_comes_back(address: str) -> None:
 def test_forms_of_both_kinds_and_the_address(address: str) -> None:
     fields = {"q": "été\r\nthe cat", "source": "en", "target": "fr"}
     for sent in ({"data": fields}, {"files": {name: (None, value) for name, value in fields.items()}}):
-        assert httpx.post(f"{address}/translate", **sent).json() == {"translatedText": "ÉTÉ\nTHE CAT"}
-    told = httpx.post(f"{address}/translate", params=fields)
+        assert http.post(f"{address}/translate", **sent).json() == {"translatedText": "ÉTÉ\nTHE CAT"}
+    told = http.post(f"{address}/translate", params=fields)
     assert told.json() == {"translatedText": "ÉTÉ\nTHE CAT"}
 
 
 def test_html_keeps_its_tags(address: str) -> None:
     html = '<p class="a">the <b>cat</b> eats.</p><script>if (a < b) {}</script><p translate="no">the dog</p>'
-    told = httpx.post(f"{address}/translate", json={"q": html, "source": "en", "target": "fr", "format": "html"}).json()
+    told = http.post(f"{address}/translate", json={"q": html, "source": "en", "target": "fr", "format": "html"}).json()
     text = told["translatedText"]
     assert text.startswith('<p class="a">')
     assert text.endswith('</p><script>if (a < b) {}</script><p translate="no">the dog</p>')
@@ -133,7 +139,7 @@ ERRORS = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_are_its_own(address: str, name: str) -> None:
     body, sentence = ERRORS[name]
-    told = httpx.post(f"{address}/translate", json=body)
+    told = http.post(f"{address}/translate", json=body)
     assert told.status_code == 400
     assert told.json() == {"error": sentence}
 
@@ -145,28 +151,30 @@ def test_every_error_has_the_same_form(address: str) -> None:
         ("DELETE", "/", 405),
         ("POST", "/translate_file", 403),
     ):
-        told = httpx.request(method, address + path)
+        told = http.request(method, address + path)
         assert told.status_code == status
         assert list(told.json()) == ["error"]
 
 
 def test_detect_refuses_what_is_no_text(address: str) -> None:
     for body in ({}, {"q": ""}, {"q": 7}, {"q": ["x"]}, {"q": "x", "what": 1}):
-        assert httpx.post(f"{address}/detect", json=body).status_code == 400
-    assert httpx.post(f"{address}/detect", json={"q": "12 34"}).json()[0]["confidence"] == 0
+        assert http.post(f"{address}/detect", json=body).status_code == 400
+    assert http.post(f"{address}/detect", json={"q": "12 34"}).json()[0]["confidence"] == 0
 
 
 def test_the_description_and_its_page(address: str) -> None:
-    spec = httpx.get(f"{address}/spec").json()
+    spec = http.get(f"{address}/spec").json()
     assert spec["openapi"].startswith("3.")
-    assert {"/translate", "/detect", "/languages", "/api/translate", "/api/stream", "/api/explain"} <= set(spec["paths"])
+    assert {"/translate", "/detect", "/languages", "/api/translate", "/api/stream", "/api/explain"} <= set(
+        spec["paths"]
+    )
     names = {name for path in spec["paths"].values() for each in path.values() for name in _references(each)}
     assert names <= spec["components"]["schemas"].keys()
-    page = httpx.get(f"{address}/docs")
+    page = http.get(f"{address}/docs")
     assert "<script" not in page.text
     assert "style=" not in page.text
     assert "/api/stream" in page.text
-    assert httpx.get(f"{address}/docs/style.css").headers["content-type"].startswith("text/css")
+    assert http.get(f"{address}/docs/style.css").headers["content-type"].startswith("text/css")
 
 
 def _references(value: object) -> set[str]:

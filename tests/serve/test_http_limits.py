@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from http_world import make_service, obedient, serving
+from http_world import http, make_service, obedient, serving
 
 from regard.search.translator import Translator
 from regard.serve.keys import KeyRing, add_key
@@ -82,7 +82,7 @@ BAD_BODIES = {
 @pytest.mark.parametrize("path", ["/translate", "/detect", "/api/translate", "/api/stream", "/api/explain"])
 @pytest.mark.parametrize("name", BAD_BODIES)
 def test_odd_bodies_are_refused_and_not_repeated(address: str, name: str, path: str) -> None:
-    told = httpx.post(address + path, content=BAD_BODIES[name], headers={"Content-Type": "application/json"})
+    told = http.post(address + path, content=BAD_BODIES[name], headers={"Content-Type": "application/json"})
     assert told.status_code == 400
     assert list(told.json()) == ["error"]
     assert SECRET not in told.text
@@ -90,12 +90,17 @@ def test_odd_bodies_are_refused_and_not_repeated(address: str, name: str, path: 
 
 @pytest.mark.parametrize(
     "body",
-    [b"q=%ff&source=en&target=fr", b"q=a%00b&source=en&target=fr", b"\xff=\xfe", b"q=x&source=en&source=fr&target=fr"]
-    + [b"&".join([b"q=x"] * 2000)],
+    [
+        b"q=%ff&source=en&target=fr",
+        b"q=a%00b&source=en&target=fr",
+        b"\xff=\xfe",
+        b"q=x&source=en&source=fr&target=fr",
+        b"&".join([b"q=x"] * 2000),
+    ],
 )
 def test_odd_forms_are_refused(address: str, body: bytes) -> None:
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    told = httpx.post(f"{address}/translate", content=body, headers=kind)
+    told = http.post(f"{address}/translate", content=body, headers=kind)
     assert told.status_code == 400
     assert list(told.json()) == ["error"]
 
@@ -107,9 +112,9 @@ def test_odd_multiparts_are_refused(address: str) -> None:
         ("multipart/form-data; boundary=a", b"--a"),
         ("multipart/form-data; boundary=a", b'--a\r\nContent-Disposition: form-data; name="q"\r\n\r\nx\r\n--a--'),
     ):
-        told = httpx.post(f"{address}/translate", content=body, headers={"Content-Type": kind})
+        told = http.post(f"{address}/translate", content=body, headers={"Content-Type": kind})
         assert told.status_code == 400, body
-    assert httpx.post(f"{address}/translate", content=b"x", headers={"Content-Type": "image/png"}).status_code == 415
+    assert http.post(f"{address}/translate", content=b"x", headers={"Content-Type": "image/png"}).status_code == 415
 
 
 def test_large_bodies_are_refused_whatever_they_declare(address: str) -> None:
@@ -155,7 +160,7 @@ def test_a_connection_serves_several_requests(address: str) -> None:
 
 def test_headers_for_safety(address: str) -> None:
     for path in ("/", "/health", "/docs", "/nowhere", "/static/app.js"):
-        headers = httpx.get(address + path).headers
+        headers = http.get(address + path).headers
         assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self';")
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["referrer-policy"] == "no-referrer"
@@ -165,20 +170,20 @@ def test_headers_for_safety(address: str) -> None:
 
 
 def test_other_names_are_refused(address: str) -> None:
-    assert httpx.get(f"{address}/health", headers={"Host": "evil.example"}).status_code == 421
+    assert http.get(f"{address}/health", headers={"Host": "evil.example"}).status_code == 421
     for name in ("localhost:5000", "127.0.0.1", "[::1]:80"):
-        assert httpx.get(f"{address}/health", headers={"Host": name}).status_code == 200
+        assert http.get(f"{address}/health", headers={"Host": name}).status_code == 200
 
 
 def test_origins_are_allowed_by_name(plain_translator: Translator, address: str) -> None:
     asking = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
-    assert "access-control-allow-origin" not in httpx.options(f"{address}/translate", headers=asking).headers
+    assert "access-control-allow-origin" not in http.options(f"{address}/translate", headers=asking).headers
     with serving(make_service(obedient(plain_translator), cors=("https://a.example",))) as allowing:
-        told = httpx.options(f"{allowing}/translate", headers=asking)
+        told = http.options(f"{allowing}/translate", headers=asking)
         assert (told.status_code, told.headers["access-control-allow-origin"]) == (204, "https://a.example")
-        told = httpx.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://a.example"})
+        told = http.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://a.example"})
         assert told.headers["access-control-allow-origin"] == "https://a.example"
-        told = httpx.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://b.example"})
+        told = http.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://b.example"})
         assert "access-control-allow-origin" not in told.headers
 
 
@@ -190,7 +195,7 @@ def test_keys_and_their_rates(plain_translator: Translator, tmp_path: Path) -> N
     with serving(make_service(obedient(plain_translator), keys=KeyRing.load(path))) as address:
 
         def post(**fields: object) -> httpx.Response:
-            return httpx.post(f"{address}/translate", json={**TRANSLATE, **fields})
+            return http.post(f"{address}/translate", json={**TRANSLATE, **fields})
 
         assert post().status_code == 400
         for wrong in ("nonsense", key[:-1], f"{key} ", 7):
@@ -200,11 +205,11 @@ def test_keys_and_their_rates(plain_translator: Translator, tmp_path: Path) -> N
         assert int(post(api_key=slow).headers["retry-after"]) >= 1
         assert post(api_key=slow).json()["error"].startswith("Slowdown:")
         assert post(api_key=key, q=["the cat"] * 3).status_code == 200
-        assert httpx.get(f"{address}/api/models").json()["api_key_required"] is True
+        assert http.get(f"{address}/api/models").json()["api_key_required"] is True
         for path_of_ours in ("translate", "stream", "explain"):
             body = {"text": "the cat", "source": "en", "target": "fr"}
-            assert httpx.post(f"{address}/api/{path_of_ours}", json=body).status_code == 400
-            assert httpx.post(f"{address}/api/{path_of_ours}", json={**body, "api_key": key}).status_code == 200
+            assert http.post(f"{address}/api/{path_of_ours}", json=body).status_code == 400
+            assert http.post(f"{address}/api/{path_of_ours}", json={**body, "api_key": key}).status_code == 200
 
 
 def test_rates_fill_up_again_and_their_table_is_bounded() -> None:
@@ -230,8 +235,8 @@ def test_one_subscriber_is_one_client() -> None:
 def test_addresses_have_rates_where_there_are_no_keys(plain_translator: Translator) -> None:
     with serving(make_service(obedient(plain_translator), address_rate=3)) as address:
         body = {**TRANSLATE, "q": ["the cat", "the dog"]}
-        assert [httpx.post(f"{address}/translate", json=body).status_code for _ in range(2)] == [200, 429]
-        assert httpx.get(f"{address}/health").status_code == 200
+        assert [http.post(f"{address}/translate", json=body).status_code for _ in range(2)] == [200, 429]
+        assert http.get(f"{address}/health").status_code == 200
 
 
 @pytest.mark.parametrize("log_text", [False, True])
@@ -240,11 +245,11 @@ def test_the_log_holds_texts_only_if_asked(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     with serving(make_service(obedient(plain_translator), log_text=log_text)) as address:
-        httpx.post(f"{address}/translate", json={**TRANSLATE, "q": SECRET})
-        httpx.post(f"{address}/translate?q={SECRET}", json={**TRANSLATE, SECRET: 1})
-        httpx.post(f"{address}/translate", json={**TRANSLATE, "q": f"bad\n{SECRET}"})
-        httpx.get(f"{address}/{SECRET}?q={SECRET}")
-        httpx.post(f"{address}/api/stream", json={"text": SECRET, "source": "en", "target": "fr"})
+        http.post(f"{address}/translate", json={**TRANSLATE, "q": SECRET})
+        http.post(f"{address}/translate?q={SECRET}", json={**TRANSLATE, SECRET: 1})
+        http.post(f"{address}/translate", json={**TRANSLATE, "q": f"bad\n{SECRET}"})
+        http.get(f"{address}/{SECRET}?q={SECRET}")
+        http.post(f"{address}/api/stream", json={"text": SECRET, "source": "en", "target": "fr"})
     ours = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
     assert any(message.startswith("POST /translate 200") for message in ours)
     assert any(message.startswith("GET other 404") for message in ours)
@@ -253,7 +258,7 @@ def test_the_log_holds_texts_only_if_asked(
 
 def test_a_fault_is_a_fault_and_says_no_more(plain_translator: Translator, caplog: pytest.LogCaptureFixture) -> None:
     with serving(make_service(obedient(plain_translator))) as address:
-        told = httpx.post(f"{address}/translate", json={**TRANSLATE, "q": "bad"})
+        told = http.post(f"{address}/translate", json={**TRANSLATE, "q": "bad"})
     assert told.status_code == 500
     assert told.json() == {"error": "Internal error; the server's log says more"}
     logged = "\n".join(record.getMessage() for record in caplog.records)
@@ -265,11 +270,11 @@ def test_a_full_queue_says_when_to_come_back(plain_translator: Translator) -> No
     translator = obedient(plain_translator)
     with serving(make_service(translator, pool={"queue_sentences": 1})) as address:
         translator.gate.clear()
-        waiting = threading.Thread(target=httpx.post, args=(f"{address}/translate",), kwargs={"json": TRANSLATE})
+        waiting = threading.Thread(target=http.post, args=(f"{address}/translate",), kwargs={"json": TRANSLATE})
         waiting.start()
-        while b"regard_queue_sentences 1.0" not in httpx.get(f"{address}/metrics").content:
+        while b"regard_queue_sentences 1.0" not in http.get(f"{address}/metrics").content:
             time.sleep(0.01)
-        told = httpx.post(f"{address}/translate", json=TRANSLATE)
+        told = http.post(f"{address}/translate", json=TRANSLATE)
         translator.gate.set()
         waiting.join()
     assert told.status_code == 503
@@ -281,7 +286,7 @@ def test_work_that_takes_too_long_is_given_up(plain_translator: Translator) -> N
     translator = obedient(plain_translator)
     with serving(make_service(translator, seconds=0.2)) as address:
         translator.gate.clear()
-        told = httpx.post(f"{address}/translate", json=TRANSLATE)
+        told = http.post(f"{address}/translate", json=TRANSLATE)
         translator.gate.set()
     assert told.status_code == 503
     assert "retry-after" in told.headers
@@ -293,19 +298,19 @@ def test_a_client_who_leaves_frees_the_place(plain_translator: Translator) -> No
         translator.gate.clear()
         for path, body in (("/translate", TRANSLATE), ("/api/stream", {"text": "a", "source": "en", "target": "fr"})):
             with pytest.raises(httpx.TimeoutException):
-                httpx.post(address + path, json=body, timeout=0.3)
-            while b"regard_queue_jobs 0.0" not in httpx.get(f"{address}/metrics").content:
+                http.post(address + path, json=body, timeout=0.3)
+            while b"regard_queue_jobs 0.0" not in http.get(f"{address}/metrics").content:
                 time.sleep(0.01)
         translator.gate.set()
-        assert httpx.post(f"{address}/translate", json=TRANSLATE).json() == {"translatedText": "THE CAT"}
+        assert http.post(f"{address}/translate", json=TRANSLATE).json() == {"translatedText": "THE CAT"}
 
 
 def test_figures_have_bounded_labels(address: str, service: Service) -> None:
     for number in range(20):
-        httpx.get(f"{address}/nowhere/{number}")
-        httpx.request(f"ODD{number}", f"{address}/translate")
-    httpx.post(f"{address}/translate", json=TRANSLATE)
-    page = httpx.get(f"{address}/metrics")
+        http.get(f"{address}/nowhere/{number}")
+        http.request(f"ODD{number}", f"{address}/translate")
+    http.post(f"{address}/translate", json=TRANSLATE)
+    page = http.get(f"{address}/metrics")
     assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
     assert "nowhere" not in page.text
     assert "ODD" not in page.text

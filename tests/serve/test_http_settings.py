@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
+from http_world import http
 from tiny_world import Command
 
 from regard.errors import ConfigError
@@ -60,9 +60,18 @@ def test_names_of_this_machine_where_it_listens_to_itself() -> None:
 
 def test_every_setting_is_in_the_docs() -> None:
     page = (REPOSITORY / "docs" / "service.md").read_text(encoding="utf-8")
+    for row in settings_table():
+        assert row in page, row
+
+
+def settings_table() -> list[str]:
+    """The rows of docs/service.md."""
+    rows = []
     for name, field in ServeSettings.model_fields.items():
-        assert f"| `{name}` |" in page, name
-        assert field.description
+        shown = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+        default = "none" if field.default in ((), None) else f"`{shown}`"
+        rows.append(f"| `{name}` | {default} | {field.description} |")
+    return rows
 
 
 def test_api_key_prints_a_key_once(regard: Command, tmp_path: Path) -> None:
@@ -144,7 +153,7 @@ def test_the_command_serves_and_ends_well(tiny_run: Path, number: int) -> None:
         assert "en to fr" in process.stdout.readline()
         assert "100 characters" in process.stdout.readline()
         body = {"q": "the cat", "source": "en", "target": "fr"}
-        assert httpx.post(f"{address}/translate", json=body).status_code == 200
+        assert http.post(f"{address}/translate", json=body).status_code == 200
         process.send_signal(number)
         assert process.wait(30) == 0
         assert process.stderr is not None

