@@ -8,7 +8,7 @@ over when all K have ended. It is over sooner, with the same result, when no liv
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -65,6 +65,25 @@ class _Candidates:
     """[B, K or K + 1]: the log-probabilities, and that of the best continuation left out, where it is asked for."""
 
 
+Continuation = tuple[int, int, float]
+"""A row of the beam, the token that continues it, and the log-probability of the whole."""
+
+
+@dataclass(frozen=True)
+class BeamStep:
+    """What came into question at a step of the search for one sentence; for those who watch, not for the search."""
+
+    length: int
+    """Tokens of the hypotheses after the step."""
+    taken: list[Continuation]
+    """What has a place in the beam now, best first; its rows are numbered in this order at the next step."""
+    left_out: list[Continuation]
+    """The best of the others, as many as there are places again."""
+
+
+Watch = Callable[[BeamStep], None]
+
+
 @torch.inference_mode()
 def beam_search(
     engine: Engine,
@@ -75,14 +94,18 @@ def beam_search(
     longest: int | None = None,
     rules: Sequence[TokenRule] = (),
     doubts: Doubts | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
     `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
-    a hypothesis may take; `doubts` is told of choices that were too close to call.
+    a hypothesis may take; `doubts` is told of choices that were too close to call; `watch` is told of every step in the
+    search for one sentence alone, and changes nothing.
     """
     check_best(best, config)
+    if watch is not None and len(source) != 1:
+        raise ValueError(f"the search for one sentence can be watched, not that for {len(source)}")
     found = [NBest(best) for _ in range(len(source))]
     if len(source):
         front = _first_front(engine, source, source_mask, config, longest)
@@ -90,6 +113,9 @@ def beam_search(
             logits, front.state = engine.step(front.tokens[:, -1], front.state)
             each, tokens = _next_tokens(logits, front, rules, config.beam + (doubts is not None))
             candidates = _rank(each, tokens, front.log_probabilities, config.beam, doubts is not None)
+            if watch is not None:
+                more = _next_tokens(logits, front, rules, 2 * config.beam)
+                watch(_seen(front, candidates, _rank(*more, front.log_probabilities, 2 * config.beam, False)))
             front = _advance(front, candidates, found, config, doubts)
     if doubts is not None:
         gaps = torch.tensor([hypotheses.gap() for hypotheses in found], dtype=torch.float64)
@@ -146,6 +172,19 @@ def _rank(each: Tensor, tokens: Tensor, log_probabilities: Tensor, beam: int, on
         functional.pad(chosen, (0, missing)),
         ranked,
     )
+
+
+def _seen(front: _Front, candidates: _Candidates, more: _Candidates) -> BeamStep:
+    """The step of the only sentence, from what the search ranks and from twice as much."""
+    taken = _continuations(candidates)[: int(front.places[0])]
+    places = {(row, token) for row, token, _ in taken}
+    others = [each for each in _continuations(more) if each[:2] not in places]
+    return BeamStep(front.length + 1, taken, others[: more.tokens.size(1) - len(taken)])
+
+
+def _continuations(candidates: _Candidates) -> list[Continuation]:
+    columns = (candidates.rows[0].tolist(), candidates.tokens[0].tolist(), candidates.log_probabilities[0].tolist())
+    return [each for each in zip(*columns, strict=True) if each[2] > -math.inf]
 
 
 def _advance(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from regard.config import SearchConfig
 from regard.models.contract import SequenceToSequence
 from regard.search.batching import pad
-from regard.search.beam import beam_search
+from regard.search.beam import Watch, beam_search
 from regard.search.coverage import CoverageEngine
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, is_invariant
@@ -32,6 +32,8 @@ class Searching:
     config: SearchConfig
     best: int = 1
     longest: int | None = None
+    watch: Watch | None = None
+    """Is told of every step of a beam search for one sentence."""
 
     def search(
         self, sources: Sequence[Sequence[int]], beginnings: Sequence[Sequence[int]] = ()
@@ -58,6 +60,6 @@ class Searching:
         engine = CoverageEngine(self.model) if config.coverage_penalty else self.engine
         if config.sampling:
             return sample_search(engine, source, source_mask, config, best, longest, rules, doubts)
-        if config.beam == best == 1 and is_plain(config, beginnings):
+        if config.beam == best == 1 and is_plain(config, beginnings) and self.watch is None:
             return greedy_search(engine, source, source_mask, config, longest, doubts)
-        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts)
+        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, self.watch)
