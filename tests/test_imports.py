@@ -21,6 +21,7 @@ FLOW = (
     ("models",),
     ("train",),
     ("search",),
+    ("web",),
     ("evaluate", "explain"),
     ("portability",),
     ("card",),
