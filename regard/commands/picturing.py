@@ -12,7 +12,7 @@ from regard import figures
 from regard.config import Config
 from regard.data.corpus import read_pairs
 from regard.data.lines import read_lines
-from regard.errors import InputError
+from regard.errors import InputError, RegardError
 from regard.explain.canvas import check_picture
 from regard.explain.pictures.embeddings import Side, embeddings_picture
 from regard.explain.pictures.heads import Part, heads_picture
@@ -109,9 +109,7 @@ def _training_pairs(config: Config, model: Path) -> Iterator[tuple[str, str]]:
         for corpus in config.data.train:
             for pair in islice(read_pairs(corpus, config.data), LINES_COUNTED):
                 yield pair.source, pair.target
-    except InputError:
-        raise
-    except Exception as error:
+    except (RegardError, OSError) as error:
         raise InputError(
             f"{model}: its training text cannot be read here ({error}); name some text with --source or --target"
         ) from None
