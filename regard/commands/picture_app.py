@@ -18,7 +18,7 @@ picture_app = typer.Typer(
 
 Output = Annotated[Path, typer.Option(metavar="FILE", help="Where to draw: .png, .svg or .pdf.")]
 OptionalModel = Annotated[
-    Path | None, typer.Argument(metavar="[MODEL]", help="A model folder, such as runs/demo.", show_default=False)
+    Path | None, typer.Argument(metavar="MODEL", help="A model folder, such as runs/demo.", show_default=False)
 ]
 
 
@@ -69,7 +69,7 @@ def schedule(
 def attention(
     model: OptionalModel = None,
     sentence: Annotated[
-        str | None, typer.Argument(metavar="[SENTENCE]", help="What the model reads.", show_default=False)
+        str | None, typer.Argument(metavar="SENTENCE", help="What the model reads.", show_default=False)
     ] = None,
     target: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Make the model write this.  [default: its translation]")

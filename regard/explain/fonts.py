@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable
 from functools import lru_cache
 
+from regard.explain.canvas import check_matplotlib
+
 FALLBACK = "DejaVu Sans"
 """Comes with matplotlib."""
 PREFERRED = (
@@ -29,6 +31,7 @@ PREFERRED = (
 
 def families_for(texts: Iterable[str]) -> list[str]:
     """The fonts that draw `texts`, the first that has a letter drawing it; a warning where none has one."""
+    check_matplotlib()
     letters = {letter for text in texts for letter in text if not letter.isspace()}
     families, missing = _choose(frozenset(letters))
     if missing:

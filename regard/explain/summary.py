@@ -34,10 +34,10 @@ def summary(explanation: Explanation) -> str:
             )
         )
     what = "given" if explanation.forced else "translation"
-    width = len(what)
+    width = max(len("source"), len(what))
     lines = [
         f"{'source':{width}}  {explanation.source_text}",
-        f"{what}  {explanation.target_text}",
+        f"{what:{width}}  {explanation.target_text}",
         f"log-probability {explanation.log_probability:.3f}, {len(explanation.steps)} tokens",
         "",
         *_table(rows),

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from regard.explain.pictures.masks import masks_picture
 from regard.explain.pictures.positions import positions_picture
 from regard.explain.pictures.schedules import schedule_picture
 
+DOCS = Path(__file__).parents[2] / "docs"
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
 
 
@@ -126,7 +129,7 @@ def test_a_models_positions_are_its_own(regard, tiny_run, tmp_path):
 
 
 def test_a_recipes_schedule_is_drawn(regard, tmp_path):
-    arguments = ["--recipe", "recipes/base.toml", "--output", tmp_path / "schedule.png"]
+    arguments = ["--recipe", DOCS.parent / "recipes" / "base.toml", "--output", tmp_path / "schedule.png"]
     done = regard("picture", "schedule", *arguments)
     assert done.code == 0, done.errors
     assert done.output.startswith("base: ")
@@ -194,3 +197,16 @@ def test_nonsense_is_refused_in_python():
     for make in (lambda: positions_picture(0), lambda: masks_picture(3, 3), lambda: schedule_picture([])):
         with pytest.raises(InputError):
             make()
+
+
+# The page of pictures
+
+
+def test_every_picture_of_the_page_is_small_and_made_by_a_command_in_it():
+    page = (DOCS / "pictures.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[[^\]]+\]\(images/([\w-]+\.png)\)", page)
+    commands = page.replace("\\\n", "")
+    assert len(shown) == 7
+    for name in shown:
+        assert re.search(rf"^    regard (picture|explain) .*--(output|png) docs/images/{re.escape(name)}$", commands, re.M)
+        assert (DOCS / "images" / name).stat().st_size < 150_000
