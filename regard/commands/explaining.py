@@ -42,7 +42,9 @@ class Explained:
         lines = [self.explanation.to_text(), ""]
         lines += [f"{path}: open it in a browser" if _is_page(path) else f"{path}: the figure" for path in self.written]
         if not any(map(_is_page, self.written)):
-            lines.append("Attention is not proof of cause, and neither are gradients; --output page.html shows all of it")
+            lines.append(
+                "Attention is not proof of cause, and neither are gradients; --output page.html shows all of it"
+            )
         return "\n".join(lines)
 
     def to_json(self) -> Mapping[str, Any]:

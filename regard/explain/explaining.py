@@ -91,9 +91,7 @@ def _encoded(translator: Translator, side: Literal["source", "target"], text: st
     return ids
 
 
-def _searched(
-    translator: Translator, source: Sequence[int], beam: int | None
-) -> tuple[list[Hypothesis], TreeRecorder]:
+def _searched(translator: Translator, source: Sequence[int], beam: int | None) -> tuple[list[Hypothesis], TreeRecorder]:
     """All hypotheses of a beam search, best first, and how it went."""
     plain: SearchOptions = {"sampling": False, "mbr": False, "beam": beam}
     search = translator._search_config(plain)

@@ -1,4 +1,4 @@
-"""An explanation as a figure for print: where the model looked on the whole, in its most telling heads, and gradients."""
+"""An explanation as a figure for print: mean cross-attention, its most telling heads, and shares by gradients."""
 
 from __future__ import annotations
 

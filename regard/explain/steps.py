@@ -65,9 +65,7 @@ def steps_of(logits: Tensor, target: Sequence[int], tokenizer: Tokenizer, count:
     log_probabilities = logits.double().log_softmax(dim=-1)
     entropies = -(log_probabilities.exp() * log_probabilities).sum(dim=-1)
     own = log_probabilities[range(len(target)), list(target)]
-    allowed = log_probabilities.index_fill(
-        1, logits.new_tensor(forbidden_tokens(logits.size(1))).long(), -math.inf
-    )
+    allowed = log_probabilities.index_fill(1, logits.new_tensor(forbidden_tokens(logits.size(1))).long(), -math.inf)
     ranks = 1 + (allowed > own[:, None]).sum(dim=1)
     values, tokens = allowed.topk(min(count, allowed.size(1)), dim=1)
     names = tokenizer.pieces(target)

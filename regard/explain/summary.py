@@ -30,7 +30,7 @@ def summary(explanation: Explanation) -> str:
                 str(step.rank),
                 _strongest(looked[place], explanation.source_words),
                 _strongest(explanation.source_shares[place], explanation.source_words),
-                f"{other.token} {other.probability:.2f}" if other else "",
+                f"{other.token} {other.probability:.3f}" if other else "",
             )
         )
     what = "given" if explanation.forced else "translation"

@@ -81,7 +81,9 @@ def test_a_folder_that_is_no_model_is_refused(regard, tmp_path):
 # What an explanation writes
 
 
-@pytest.mark.parametrize(("ending", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF"), (".json", b"{")])
+@pytest.mark.parametrize(
+    ("ending", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF"), (".json", b"{")]
+)
 def test_save_goes_by_the_ending(explanation, tmp_path, ending, magic):
     path = explanation.save(tmp_path / f"why{ending}")
     content = path.read_bytes()

@@ -82,9 +82,7 @@ def test_steps_have_the_log_probabilities_of_scoring(translator, own, forced):
         if [step.token for step in explanation.steps] != score.pieces:
             assert not explanation.forced  # a search may spell a text in tokens that no tokenizer would
             continue
-        np.testing.assert_allclose(
-            [step.log_probability for step in explanation.steps], score.per_token, atol=1e-4
-        )
+        np.testing.assert_allclose([step.log_probability for step in explanation.steps], score.per_token, atol=1e-4)
     assert forced.log_probability == pytest.approx(translator.score([SENTENCE], [FORCED])[0].log_probability, abs=1e-3)
 
 
@@ -147,7 +145,9 @@ def test_the_tree_grows_by_steps_and_keeps_no_more_than_its_places(own):
         nodes = [node for node in tree.nodes if node.step == step]
         assert len(nodes) <= 2 * tree.size
         assert sum(node.kept for node in nodes) <= tree.size - finished
-        assert [node.log_probability for node in nodes] == sorted((each.log_probability for each in nodes), reverse=True)
+        assert [node.log_probability for node in nodes] == sorted(
+            (each.log_probability for each in nodes), reverse=True
+        )
         for node in nodes:
             parent = tree.nodes[node.parent]
             assert parent.step == step - 1
@@ -205,7 +205,13 @@ def test_json_has_the_whole_and_packs_arrays(own, forced):
 
 
 def test_texts_are_only_texts(translator):
-    for text in ("<script>alert(1)</script>", "$x^2$ & \"quotes\" '", "</s> <s> <0xE4>", "\u202eabc\u2066 \u200b", "a" * 60):
+    for text in (
+        "<script>alert(1)</script>",
+        '$x^2$ & "quotes" \'',
+        "</s> <s> <0xE4>",
+        "\u202eabc\u2066 \u200b",
+        "a" * 60,
+    ):
         explanation = translator.explain(text, text)
         data = json.loads(json.dumps(explanation.to_json()))
         assert data["source"]["text"] == data["target"]["text"] == text

@@ -208,5 +208,7 @@ def test_every_picture_of_the_page_is_small_and_made_by_a_command_in_it():
     commands = page.replace("\\\n", "")
     assert len(shown) == 7
     for name in shown:
-        assert re.search(rf"^    regard (picture|explain) .*--(output|png) docs/images/{re.escape(name)}$", commands, re.M)
+        assert re.search(
+            rf"^    regard (picture|explain) .*--(output|png) docs/images/{re.escape(name)}$", commands, re.M
+        )
         assert (DOCS / "images" / name).stat().st_size < 150_000

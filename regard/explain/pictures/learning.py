@@ -111,7 +111,9 @@ def curves_picture(folders: Sequence[Path], by: By = "step") -> CurvesPicture:
         raise InputError("there is no run to draw: name its folder")
     names = _names(folders)
     runs = [_run(name, read_log(folder / LOG), by) for name, folder in zip(names, folders, strict=True)]
-    empty = next((folder for folder, run in zip(folders, runs, strict=True) if not (run.training or run.validation)), None)
+    empty = next(
+        (folder for folder, run in zip(folders, runs, strict=True) if not (run.training or run.validation)), None
+    )
     if empty is not None:
         raise InputError(f"{empty / LOG}: has nothing to draw yet; wait until the run has made some steps")
     return CurvesPicture(tuple(runs), by)

@@ -58,8 +58,10 @@ class PositionsPicture(Picture):
         beside = np.diagonal(self.likeness, 1)
         lines = [f"{positions} positions of {width} elements, {self._what()}"]
         if len(beside):
-            lines.append(f"neighbours are alike by {beside.mean():.3f} (cosine, on average), first and last by "
-                         f"{self.likeness[0, -1]:.3f}")
+            lines.append(
+                f"neighbours are alike by {beside.mean():.3f} (cosine, on average), first and last by "
+                f"{self.likeness[0, -1]:.3f}"
+            )
         return "\n".join(lines)
 
     def to_json(self) -> Mapping[str, Any]:

@@ -44,14 +44,16 @@ class SchedulePicture(Picture):
         """The steps that are drawn: all, or evenly spread ones with the peaks among them."""
         stride = max(1, self.last_step // POINTS)
         peaks = {max(curve.train.warmup_steps, 1) for curve in self.curves}
-        return sorted({1, *range(stride, self.last_step + 1, stride), *(peak for peak in peaks if peak <= self.last_step)})
+        return sorted(
+            {1, *range(stride, self.last_step + 1, stride), *(peak for peak in peaks if peak <= self.last_step)}
+        )
 
     def figure(self) -> Figure:
         figure = new_figure(7.6, 4.2)
         axes = figure.subplots()
         steps = self.steps
         for number, curve in enumerate(self.curves):
-            style = {"color": SERIES[number % len(SERIES)], "linestyle": LINES[number % len(LINES)], "linewidth": 2.0}
+            style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "linestyle": LINES[number % len(LINES)], "linewidth": 2.0}
             axes.plot(steps, curve.rates(steps), label=curve.label, **style)
         dress(axes)
         title(axes, "The learning rate rises while the model warms up, then falls")
@@ -68,7 +70,9 @@ class SchedulePicture(Picture):
         for curve in self.curves:
             rates = curve.rates(steps)
             peak = max(rates)
-            lines.append(f"{curve.label}: peak {peak:.3g} at step {steps[rates.index(peak)]:,}, {rates[-1]:.3g} at the end")
+            lines.append(
+                f"{curve.label}: peak {peak:.3g} at step {steps[rates.index(peak)]:,}, {rates[-1]:.3g} at the end"
+            )
         return "\n".join(lines)
 
     def to_json(self) -> Mapping[str, Any]:
