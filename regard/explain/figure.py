@@ -45,18 +45,19 @@ def explanation_figure(explanation: Explanation) -> Figure:
     """Four heat maps with the tokens of the pair: mean cross-attention, two heads, and the shares of gradients."""
     source, target = explanation.source_tokens, explanation.target_tokens
     families = families_for([*source, *target, explanation.source_text, explanation.target_text])
-    maps = [("cross-attention, mean of all layers and heads", explanation.cross.mean(axis=(0, 1)))]
+    maps = [("Cross-attention, mean of all layers and heads", explanation.cross.mean(axis=(0, 1)))]
     maps += [
-        (f"cross-attention, layer {layer + 1}, head {head + 1}", explanation.cross[layer, head])
+        (f"Cross-attention, layer {layer + 1}, head {head + 1}", explanation.cross[layer, head])
         for layer, head in most_telling_heads(explanation.cross)
     ]
-    maps.append(("gradients: share of each source token", explanation.source_shares))
+    maps.append(("Gradients: share of each source token", explanation.source_shares))
     width, height = _inches(len(source)), _inches(len(target))
     figure = new_figure(2 * width, 2 * height + 0.7)
     lettering = Lettering(families, 8 if max(len(source), len(target)) <= 40 else 5)
     for number, (name, values) in enumerate(maps, start=1):
         axes = figure.add_subplot(2, 2, number)
-        image = heat_map(axes, values, target, source, lettering, most=max(float(values.max()), 1e-9))
+        most = 1.0 if name.startswith("Cross") else max(float(values.max()), 1e-9)
+        image = heat_map(axes, values, target, source, lettering, most)
         title(axes, name)
         figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02).ax.tick_params(labelsize=7)
     words = f"{shortened(plain(explanation.source_text), 90)}\n→ {shortened(plain(explanation.target_text), 90)}"

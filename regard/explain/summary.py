@@ -14,7 +14,7 @@ from regard.explain.words import Word
 if TYPE_CHECKING:
     from regard.explain.explanation import Explanation
 
-HEADING = ("token", "prob.", "rank", "looked most at", "gradients point to", "instead")
+HEADING = ("token", "prob.", "rank", "looked most at", "gradients point to", "prefix", "instead")
 
 
 def summary(explanation: Explanation) -> str:
@@ -30,6 +30,7 @@ def summary(explanation: Explanation) -> str:
                 str(step.rank),
                 _strongest(looked[place], explanation.source_words),
                 _strongest(explanation.source_shares[place], explanation.source_words),
+                f"{explanation.target_shares[place].sum():.2f}",
                 f"{other.token} {other.probability:.3f}" if other else "",
             )
         )

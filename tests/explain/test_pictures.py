@@ -53,7 +53,7 @@ def test_masks_are_those_of_attention():
     assert (padded == np.array([True, True, True, False, False])).all()
     assert (past == np.tril(np.ones((5, 5), dtype=bool))).all()
     assert (both == (padded & past)).all()
-    assert masks_picture(4, 0).masks["both"].sum() == 10
+    assert masks_picture(4, 0).masks["Both"].sum() == 10
 
 
 def test_the_plane_is_that_of_principal_components():

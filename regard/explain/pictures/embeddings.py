@@ -143,7 +143,7 @@ def _label(figure: Figure, axes: Axes, points: NDArray[np.float64], tokens: Sequ
             token.removeprefix("▁") or token, (x, y), xytext=(3, 2), textcoords="offset points", fontsize=7, color=INK,
             fontfamily=families, parse_math=False,
         )  # fmt: skip
-        box = text.get_window_extent(renderer)
+        box = text.get_window_extent(renderer).padded(1.5)
         if any(box.overlaps(other) for other in taken):
             text.remove()
         else:

@@ -46,7 +46,7 @@ class HeadsPicture(Picture):
         rows, columns = self._labels()
         families = families_for([*rows, *columns, self.source_text, self.target_text])
         across, down = (min(LARGEST, max(SMALLEST, CELL * len(words))) for words in (columns, rows))
-        figure = new_figure(across * (heads + 1) + MARGIN + 0.6, (down + MARGIN) * layers + 0.8)
+        figure = new_figure(across * (heads + 1) + MARGIN + 0.9, (down + 0.35) * layers + MARGIN + 0.7)
         lettering = Lettering(families, 7 if max(len(rows), len(columns)) <= 40 else 5)
         grid = figure.subplots(layers, heads + 1, squeeze=False, sharex=True, sharey=True)
         for layer in range(layers):

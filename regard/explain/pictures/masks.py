@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from regard.errors import InputError
-from regard.explain.canvas import GRID, SERIES, SOFT_INK, new_figure, title
+from regard.explain.canvas import GRID, INK, SERIES, new_figure, title
 from regard.explain.pictures.picture import Picture
 from regard.nn.masks import causal, padding_mask, pattern_mask
 
@@ -39,13 +39,16 @@ class MasksPicture(Picture):
             axes.imshow(mask, cmap=colours, vmin=0, vmax=1, interpolation="nearest")
             title(axes, name)
             edges = np.arange(1, len(mask)) - 0.5
+            every = max(1, len(mask) // 10)
+            axes.set_xticks(range(0, len(mask), every))
+            axes.set_yticks(range(0, len(mask), every))
             axes.set_xticks(edges, minor=True)
             axes.set_yticks(edges, minor=True)
             axes.grid(which="minor", color="white", linewidth=1)
             axes.tick_params(which="minor", length=0)
             axes.set(xlabel="token that is seen", ylabel="token that looks" if number == 1 else "")
             axes.spines[:].set_visible(False)
-        figure.suptitle("Blue: may look; grey: may not", fontsize=10, color=SOFT_INK)
+        figure.suptitle("Masks: blue may be looked at, grey may not", x=0.01, ha="left", fontsize=11, color=INK)
         return figure
 
     def to_text(self) -> str:
@@ -67,8 +70,8 @@ def masks_picture(length: int = 10, padding: int = 3) -> MasksPicture:
     padded = everywhere if row is None else row[0, 0].expand(length, length)
     past = pattern_mask(causal, length, length)
     masks = {
-        "padding (encoder, cross)": padded,
-        "causal (decoder)": past,
-        "both": padded & past,
+        "Padding is hidden (encoder, cross)": padded,
+        "The future is hidden (decoder)": past,
+        "Both": padded & past,
     }
     return MasksPicture({name: mask.numpy().copy() for name, mask in masks.items()}, padding)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.errors import InputError
-from regard.explain.canvas import SIGNED, new_figure, title
+from regard.explain.canvas import SHARES, SIGNED, new_figure, title
 from regard.explain.pictures.picture import Picture
 from regard.models.folder import LoadedModel
 from regard.nn.positions import concatenated_sinusoids, sinusoids
@@ -44,11 +44,11 @@ class PositionsPicture(Picture):
         left, right = figure.subplots(1, 2, width_ratios=[1.75, 1])
         most = float(np.abs(self.table).max()) or 1.0
         image = left.imshow(self.table, cmap=SIGNED, vmin=-most, vmax=most, aspect="auto", interpolation="nearest")
-        title(left, f"{self._what()}: each row is the vector of a position")
+        title(left, f"{self._what().capitalize()}: each row is the vector of a position")
         left.set(xlabel="element of the vector", ylabel="position")
         figure.colorbar(image, ax=left, pad=0.02)
-        image = right.imshow(self.likeness, cmap=SIGNED, vmin=-1, vmax=1, interpolation="nearest")
-        title(right, "how alike two positions are (cosine)")
+        image = right.imshow(self.likeness, cmap=SHARES, vmin=float(self.likeness.min()), vmax=1, interpolation="nearest")
+        title(right, "How alike two positions are (cosine)")
         right.set(xlabel="position", ylabel="position")
         figure.colorbar(image, ax=right, pad=0.02, shrink=0.85)
         return figure
