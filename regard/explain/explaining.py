@@ -98,7 +98,7 @@ def _searched(translator: Translator, source: Sequence[int], beam: int | None) -
     recorder = TreeRecorder(search.beam)
     engine = translator._engine(search.compute)
     searching = Searching(
-        translator.model, engine, search, search.beam, translator.longest_target, watch=recorder.watch
+        translator.model, engine, search, search.beam, translator.longest_target, follow=recorder.follow
     )
     return searching.search([[*source, EOS_ID]])[0], recorder
 

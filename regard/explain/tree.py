@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import BOS_ID, EOS_ID
-from regard.search.beam import BeamStep
+from regard.search.following import BeamStep
 
 
 @dataclass(frozen=True)
@@ -70,14 +70,14 @@ class BeamTree:
 
 @dataclass
 class TreeRecorder:
-    """Watches the beam search of one sentence."""
+    """Follows the beam search of one sentence."""
 
     size: int
     nodes: list[BeamNode] = field(default_factory=lambda: [BeamNode(-1, 0, BOS_ID, 0.0, True)])
     _rows: dict[int, int] = field(default_factory=lambda: {0: 0})
     """The node at which each row of the search stands."""
 
-    def watch(self, step: BeamStep) -> None:
+    def follow(self, step: BeamStep) -> None:
         """Take down a step of the search."""
         places = {(row, token): place for place, (row, token, _) in enumerate(step.taken)}
         rows: dict[int, int] = {}

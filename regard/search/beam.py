@@ -8,7 +8,7 @@ over when all K have ended. It is over sooner, with the same result, when no liv
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +20,7 @@ from regard.data.vocabulary import EOS_ID
 from regard.search.coverage import coverage_penalties
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, SearchState
+from regard.search.following import BeamStep, Continuation, Follow
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
@@ -65,25 +66,6 @@ class _Candidates:
     """[B, K or K + 1]: the log-probabilities, and that of the best continuation left out, where it is asked for."""
 
 
-Continuation = tuple[int, int, float]
-"""A row of the beam, the token that continues it, and the log-probability of the whole."""
-
-
-@dataclass(frozen=True)
-class BeamStep:
-    """What came into question at a step of the search for one sentence; for those who watch, not for the search."""
-
-    length: int
-    """Tokens of the hypotheses after the step."""
-    taken: list[Continuation]
-    """What has a place in the beam now, best first; its rows are numbered in this order at the next step."""
-    left_out: list[Continuation]
-    """The best of the others, as many as there are places again."""
-
-
-Watch = Callable[[BeamStep], None]
-
-
 @torch.inference_mode()
 def beam_search(
     engine: Engine,
@@ -94,18 +76,19 @@ def beam_search(
     longest: int | None = None,
     rules: Sequence[TokenRule] = (),
     doubts: Doubts | None = None,
-    watch: Watch | None = None,
+    follow: Follow | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
     `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
-    a hypothesis may take; `doubts` is told of choices that were too close to call; `watch` is told of every step in the
-    search for one sentence alone, and changes nothing.
+    a hypothesis may take; `doubts` is told of choices that were too close to call.
+
+    The search for one sentence alone may be followed: `follow` is told what came into question at every step.
     """
     check_best(best, config)
-    if watch is not None and len(source) != 1:
-        raise ValueError(f"the search for one sentence can be watched, not that for {len(source)}")
+    if follow is not None and len(source) != 1:
+        raise ValueError(f"the search for one sentence can be followed, not that for {len(source)}")
     found = [NBest(best) for _ in range(len(source))]
     if len(source):
         front = _first_front(engine, source, source_mask, config, longest)
@@ -113,9 +96,9 @@ def beam_search(
             logits, front.state = engine.step(front.tokens[:, -1], front.state)
             each, tokens = _next_tokens(logits, front, rules, config.beam + (doubts is not None))
             candidates = _rank(each, tokens, front.log_probabilities, config.beam, doubts is not None)
-            if watch is not None:
+            if follow is not None:
                 more = _next_tokens(logits, front, rules, 2 * config.beam)
-                watch(_seen(front, candidates, _rank(*more, front.log_probabilities, 2 * config.beam, False)))
+                follow(_seen(front, candidates, _rank(*more, front.log_probabilities, 2 * config.beam, False)))
             front = _advance(front, candidates, found, config, doubts)
     if doubts is not None:
         gaps = torch.tensor([hypotheses.gap() for hypotheses in found], dtype=torch.float64)

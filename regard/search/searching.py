@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from regard.config import SearchConfig
 from regard.models.contract import SequenceToSequence
 from regard.search.batching import pad
-from regard.search.beam import Watch, beam_search
+from regard.search.beam import beam_search
 from regard.search.coverage import CoverageEngine
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, is_invariant
+from regard.search.following import Follow
 from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis
 from regard.search.sampling import sample_search
@@ -32,7 +33,7 @@ class Searching:
     config: SearchConfig
     best: int = 1
     longest: int | None = None
-    watch: Watch | None = None
+    follow: Follow | None = None
     """Is told of every step of a beam search for one sentence."""
 
     def search(
@@ -60,6 +61,6 @@ class Searching:
         engine = CoverageEngine(self.model) if config.coverage_penalty else self.engine
         if config.sampling:
             return sample_search(engine, source, source_mask, config, best, longest, rules, doubts)
-        if config.beam == best == 1 and is_plain(config, beginnings) and self.watch is None:
+        if config.beam == best == 1 and is_plain(config, beginnings) and self.follow is None:
             return greedy_search(engine, source, source_mask, config, longest, doubts)
-        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, self.watch)
+        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, follow=self.follow)

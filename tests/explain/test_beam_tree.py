@@ -1,4 +1,4 @@
-"""Watching a beam search: it changes nothing, and what is seen is what was done."""
+"""Following a beam search: it changes nothing, and what is seen is what was done."""
 
 import dataclasses
 
@@ -17,20 +17,20 @@ def small_model(seed, vocabulary=20):
     return build_model(ModelConfig(**sizes), vocabulary, vocabulary, seed).eval()
 
 
-def search(model, config, watch=None):
+def search(model, config, follow=None):
     source = torch.tensor([[5, 6, 7, EOS_ID]])
     mask = torch.ones_like(source, dtype=torch.bool)
-    return beam_search(model, source, mask, config, config.beam, rules=rules_for(config), watch=watch)
+    return beam_search(model, source, mask, config, config.beam, rules=rules_for(config), follow=follow)
 
 
 @pytest.mark.parametrize("beam", [1, 3, 12, 40])
 @pytest.mark.parametrize("keys", [{}, {"no_repeat_ngram": 1}, {"min_length": 4}], ids=str)
-def test_watching_changes_nothing(beam, keys):
+def test_following_changes_nothing(beam, keys):
     config = SearchConfig(beam=beam, max_length=9, **keys)
     for seed in range(4):
         model, steps = small_model(seed), []
-        plain, watched = search(model, config), search(model, config, steps.append)
-        assert [dataclasses.astuple(each) for each in plain[0]] == [dataclasses.astuple(each) for each in watched[0]]
+        plain, followed = search(model, config), search(model, config, steps.append)
+        assert [dataclasses.astuple(each) for each in plain[0]] == [dataclasses.astuple(each) for each in followed[0]]
         assert [step.length for step in steps] == list(range(1, len(steps) + 1))
         for step in steps:
             assert len(step.taken) <= beam
@@ -39,8 +39,8 @@ def test_watching_changes_nothing(beam, keys):
             assert len(seen) == len(set(seen))
 
 
-def test_the_search_for_several_sentences_cannot_be_watched():
+def test_the_search_for_several_sentences_cannot_be_followed():
     source = torch.full((2, 3), EOS_ID)
     mask = torch.ones_like(source, dtype=torch.bool)
     with pytest.raises(ValueError, match="one sentence"):
-        beam_search(small_model(1), source, mask, SearchConfig(beam=2), watch=lambda step: None)
+        beam_search(small_model(1), source, mask, SearchConfig(beam=2), follow=lambda step: None)
