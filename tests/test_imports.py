@@ -27,6 +27,7 @@ FLOW = (
     ("pipeline",),
     ("planning",),
     ("demo",),
+    ("serve",),
     ("commands", "console", "options"),
     ("cli", "worker"),
     ("__main__",),

@@ -21,7 +21,7 @@ from regard.search.coverage import coverage_penalties
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, SearchState
 from regard.search.following import BeamStep, Continuation, Follow
-from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.hypotheses import Hypothesis, NBest, Watch
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
 from regard.search.token_rules import TokenRule, allowed_log_probabilities, in_loop
@@ -76,15 +76,15 @@ def beam_search(
     longest: int | None = None,
     rules: Sequence[TokenRule] = (),
     doubts: Doubts | None = None,
+    watch: Watch | None = None,
     follow: Follow | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
     `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
-    a hypothesis may take; `doubts` is told of choices that were too close to call.
-
-    The search for one sentence alone may be followed: `follow` is told what came into question at every step.
+    a hypothesis may take; `doubts` is told of choices that were too close to call, `watch` of every step.
+    The search for one sentence alone may be followed, too: `follow` is told what came into question at every step.
     """
     check_best(best, config)
     if follow is not None and len(source) != 1:
@@ -100,6 +100,8 @@ def beam_search(
                 more = _next_tokens(logits, front, rules, 2 * config.beam)
                 follow(_seen(front, candidates, _rank(*more, front.log_probabilities, 2 * config.beam, False)))
             front = _advance(front, candidates, found, config, doubts)
+            if watch is not None:
+                _show(front, watch)
     if doubts is not None:
         gaps = torch.tensor([hypotheses.gap() for hypotheses in found], dtype=torch.float64)
         doubts.weigh(torch.arange(len(found)), gaps)
@@ -206,6 +208,14 @@ def _advance(
         history=torch.cat([front.history[rows], candidates.log_probabilities[staying].view(-1, 1)], dim=1),
         state=state,
     )
+
+
+def _show(front: _Front, watch: Watch) -> None:
+    """Tell of the likeliest live hypothesis of each sentence."""
+    width = front.log_probabilities.size(1)
+    rows = front.log_probabilities.argmax(dim=1) + torch.arange(len(front.sentences), device=front.tokens.device) * width
+    for sentence, tokens in zip(front.sentences.tolist(), front.tokens[rows, 1:].tolist(), strict=True):
+        watch(sentence, tokens)
 
 
 def _gather(
