@@ -10,7 +10,7 @@ from typing import Any, Literal
 from regard import figures
 from regard.errors import InputError
 from regard.explain.canvas import PICTURES, check_picture
-from regard.explain.explanation import Explanation
+from regard.explain.explained import Explanation
 from regard.explain.translator import ExplainingTranslator
 
 

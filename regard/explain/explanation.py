@@ -1,168 +1,133 @@
-"""One sentence pair seen from inside of a model: its attention, its steps, its search and its gradients."""
+"""Why a model translates a sentence as it does, or what it thinks of a translation that it is given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
-import numpy as np
+from regard.data.vocabulary import BOS_ID, EOS_ID
+from regard.errors import InputError
+from regard.explain.attribution import attribution
+from regard.explain.capture import capture
+from regard.explain.explained import Alternative, Explanation, ModelFacts
+from regard.explain.steps import steps_of
+from regard.explain.tree import TreeRecorder
+from regard.explain.words import Weights
+from regard.models.contract import SequenceToSequence
+from regard.models.ensemble import Ensemble
+from regard.search.hypotheses import Hypothesis
+from regard.search.options import SearchOptions
+from regard.search.searching import Searching
+from regard.search.texts import check_texts
+from regard.search.translator import Translator
 
-from regard.explain.attribution import METHOD
-from regard.explain.capture import AttentionMaps
-from regard.explain.packing import pack
-from regard.explain.steps import Step
-from regard.explain.tree import BeamTree
-from regard.explain.words import Weights, Word, group_words
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-FORMAT, VERSION = "regard-explanation", 1
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What stands beside an explanation: which model it is."""
-
-    name: str
-    source_language: str
-    target_language: str
-    encoder_layers: int
-    decoder_layers: int
-    heads: int
-    width: int
-    parameters: int
-    positions: str
+__all__ = ["Explanation", "explain_pair"]
+MOST_TOKENS = 256
+"""Tokens of a source, or of a target, that are explained, unless more are asked for."""
+POSITIONS = 50
 
 
-@dataclass(frozen=True)
-class Alternative:
-    """Another translation that the search found."""
+def explain_pair(
+    translator: Translator,
+    source: str,
+    target: str | None = None,
+    *,
+    beam: int | None = None,
+    name: str = "",
+    most_source_tokens: int = MOST_TOKENS,
+    most_target_tokens: int = MOST_TOKENS,
+) -> Explanation:
+    """Explain how a model translates `source`: into its own translation, or into a `target` that it is made to write.
 
-    text: str
-    score: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """A sentence pair seen from inside of a model. Arrays are numpy's; `to_json` is what the page reads."""
-
-    model: ModelFacts
-    source_text: str
-    target_text: str
-    forced: bool
-    """Whether the target was given; otherwise it is the model's own translation."""
-    finished: bool
-    """Whether the model ended its translation; otherwise the limit of its length did. True of a given target."""
-    maps: AttentionMaps
-    steps: tuple[Step, ...]
-    """One for each token of the target and for its end mark."""
-    source_shares: Weights
-    """[T, S]: how much of a step is owed to each source token, by gradients."""
-    target_shares: Weights
-    """[T, T]: the same for the tokens read before it."""
-    beam: BeamTree | None = None
-    """None for a given target."""
-    positions: Weights | None = None
-    """[N, D]: the vectors of the first positions, where the model adds some."""
-    alternatives: tuple[Alternative, ...] = ()
-    source_words: tuple[Word, ...] = field(init=False)
-    target_words: tuple[Word, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "source_words", tuple(group_words(self.source_tokens)))
-        object.__setattr__(self, "target_words", tuple(group_words(self.target_tokens)))
-
-    @property
-    def source_tokens(self) -> tuple[str, ...]:
-        """The source as it is read, its end mark included."""
-        return self.maps.source
-
-    @property
-    def target_tokens(self) -> tuple[str, ...]:
-        """The target as it is predicted, its end mark included."""
-        return self.maps.target
-
-    @property
-    def encoder(self) -> Weights:
-        """Encoder self-attention [L, H, S, S]."""
-        return self.maps.encoder
-
-    @property
-    def decoder(self) -> Weights:
-        """Decoder self-attention [L, H, T, T]; rows are predicted tokens, columns those read."""
-        return self.maps.decoder
-
-    @property
-    def cross(self) -> Weights:
-        """Cross-attention [L, H, T, S]; rows are predicted tokens."""
-        return self.maps.cross
-
-    @property
-    def log_probability(self) -> float:
-        """Of the whole target, its end mark included."""
-        return float(np.sum([step.log_probability for step in self.steps]))
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain JSON, arrays packed (`regard.explain.packing`): what the page and the service give and take."""
-        maps = self.maps
-        positions = None if self.positions is None else pack(self.positions) | {"kind": self.model.positions}
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": asdict(self.model),
-            "source": {"text": self.source_text, **_side(maps.source, self.source_words)},
-            "target": {
-                "text": self.target_text,
-                **_side(maps.target, self.target_words),
-                "read": list(maps.target_input),
-                "forced": self.forced,
-                "finished": self.finished,
-            },
-            "attention": {name: pack(getattr(maps, name), 0.0, 1.0) for name in ("encoder", "decoder", "cross")},
-            "steps": [step.to_json() for step in self.steps],
-            "beam": None if self.beam is None else self.beam.to_json(),
-            "attribution": {
-                "method": METHOD,
-                "source": pack(self.source_shares, 0.0, 1.0),
-                "target": pack(self.target_shares, 0.0, 1.0),
-            },
-            "positions": positions,
-            "alternatives": [asdict(each) for each in self.alternatives],
-        }
-
-    def to_page(self, language: Literal["en", "zh"] = "en") -> str:
-        """One HTML page that needs no network and no server."""
-        from regard.web import self_contained_page
-
-        return self_contained_page(self.to_json(), language)
-
-    def figure(self) -> Figure:
-        """A matplotlib figure: cross-attention on the whole, its most telling heads, and the gradients' shares."""
-        from regard.explain.figure import explanation_figure
-
-        return explanation_figure(self)
-
-    def save(self, path: str | Path, language: Literal["en", "zh"] = "en") -> Path:
-        """Write the page (.html), the figure (.png, .svg, .pdf) or the data (.json), by the ending of the name."""
-        from regard.explain.saving import save_explanation
-
-        return save_explanation(self, Path(path), language)
-
-    def to_text(self) -> str:
-        """A table for a terminal: each token, its probability, and what the model looked at."""
-        from regard.explain.summary import summary
-
-        return summary(self)
-
-    def _repr_html_(self) -> str:
-        """The page inside a notebook, in a frame of its own that can reach nothing outside of it."""
-        from regard.explain.saving import framed
-
-        return framed(self.to_page())
+    The model's own translation is what `translate` gives, by beam search with the model's settings, or with a beam of
+    `beam`; sampling and minimum Bayes risk are left out. `name` is what the model is called.
+    """
+    model = translator.model
+    if isinstance(model, Ensemble):
+        raise InputError("an ensemble has no attention or gradients of its own: explain its models one by one")
+    source_ids = _encoded(translator, "source", source, most_source_tokens)
+    forced = None if target is None else _encoded(translator, "target", target, most_target_tokens)
+    with translator._evaluating():
+        found, recorder = _searched(translator, source_ids, beam)
+        if forced is None and len(found[0].tokens) > most_target_tokens:
+            raise InputError(
+                f"the translation has {len(found[0].tokens)} tokens, more than the {most_target_tokens} that are "
+                "explained at once; shorten the text"
+            )
+        own = found[0]
+        ids = own.tokens if forced is None else forced
+        tokenizer = translator.tokenizers.target
+        captured = capture(model, translator.tokenizers, [*source_ids, EOS_ID], ids)
+        predicted, read = [*ids, EOS_ID], [BOS_ID, *ids]
+        by_source, by_read = attribution(model, [*source_ids, EOS_ID], read, predicted)
+    alternatives = [Alternative(_text(translator, each.tokens), each.score) for each in found]
+    return Explanation(
+        model=_facts(translator, name),
+        source_text=source,
+        target_text=_text(translator, ids) if target is None else target,
+        forced=target is not None,
+        finished=forced is not None or own.finished,
+        maps=captured.maps,
+        steps=steps_of(captured.logits, predicted, tokenizer),
+        source_shares=by_source,
+        target_shares=by_read,
+        beam=None if forced is not None else recorder.tree(tokenizer, _path(own)),
+        positions=_positions(model),
+        alternatives=tuple(alternatives if forced is not None else alternatives[1:]),
+    )
 
 
-def _side(tokens: Sequence[str], words: Sequence[Word]) -> Mapping[str, Any]:
-    return {"tokens": list(tokens), "words": [asdict(word) for word in words]}
+def _encoded(translator: Translator, side: Literal["source", "target"], text: str, most: int) -> list[int]:
+    """The tokens of a text that can be explained; what cannot is refused."""
+    check_texts([text])
+    if not text.strip():
+        remedy = "" if side == "source" else "; leave it out for the model's own translation"
+        raise InputError(f"the {side} is empty, so there is nothing to explain{remedy}")
+    ids: list[int] = getattr(translator.tokenizers, side).encode(text)
+    room = min(most, translator.longest_source - 1)
+    if len(ids) > room:
+        raise InputError(
+            f"the {side} has {len(ids)} tokens, more than the {room} that are explained at once; take a part of it"
+        )
+    return ids
+
+
+def _searched(translator: Translator, source: Sequence[int], beam: int | None) -> tuple[list[Hypothesis], TreeRecorder]:
+    """All hypotheses of a beam search, best first, and how it went."""
+    plain: SearchOptions = {"sampling": False, "mbr": False, "beam": beam}
+    search = translator._search_config(plain)
+    recorder = TreeRecorder(search.beam)
+    engine = translator._engine(search.compute)
+    searching = Searching(
+        translator.model, engine, search, search.beam, translator.longest_target, follow=recorder.follow
+    )
+    return searching.search([[*source, EOS_ID]])[0], recorder
+
+
+def _path(hypothesis: Hypothesis) -> list[int]:
+    ended = hypothesis.finished or hypothesis.looped
+    return [*hypothesis.tokens, EOS_ID] if ended else hypothesis.tokens
+
+
+def _text(translator: Translator, tokens: Sequence[int]) -> str:
+    return translator.tokenizers.target.decode(tokens).replace("\n", " ")
+
+
+def _facts(translator: Translator, name: str) -> ModelFacts:
+    sizes, (source, target) = translator.config.model, translator.languages
+    return ModelFacts(
+        name=name,
+        source_language=source,
+        target_language=target,
+        encoder_layers=sizes.encoder_layers,
+        decoder_layers=sizes.decoder_layers,
+        heads=sizes.heads,
+        width=sizes.width,
+        parameters=sum(parameter.numel() for parameter in translator.model.parameters()),
+        positions=sizes.positions,
+    )
+
+
+def _positions(model: SequenceToSequence) -> Weights | None:
+    table = model.source_embedding.positions.table(POSITIONS)
+    return None if table is None else table[:POSITIONS].detach().float().cpu().numpy()

@@ -13,7 +13,7 @@ from regard.explain.fonts import families_for
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from regard.explain.explanation import Explanation
+    from regard.explain.explained import Explanation
 
 HEADS_SHOWN = 2
 CELL, MARGIN = 0.2, 1.3

@@ -10,7 +10,7 @@ from typing import Literal
 from regard.atomic import write_file
 from regard.errors import InputError
 from regard.explain.canvas import PICTURES, picture_bytes
-from regard.explain.explanation import Explanation
+from regard.explain.explained import Explanation
 
 FRAME_HEIGHT = 760
 

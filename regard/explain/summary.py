@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from regard.explain.words import Word
 
 if TYPE_CHECKING:
-    from regard.explain.explanation import Explanation
+    from regard.explain.explained import Explanation
 
 HEADING = ("token", "prob.", "rank", "looked most at", "gradients point to", "prefix", "instead")
 

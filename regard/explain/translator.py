@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from regard.explain.explaining import explain_pair
-from regard.explain.explanation import Explanation
+from regard.explain.explained import Explanation
+from regard.explain.explanation import explain_pair
 from regard.models.ensemble import Average
 from regard.search.translator import Translator
 

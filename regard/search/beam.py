@@ -213,7 +213,9 @@ def _advance(
 def _show(front: _Front, watch: Watch) -> None:
     """Tell of the likeliest live hypothesis of each sentence."""
     width = front.log_probabilities.size(1)
-    rows = front.log_probabilities.argmax(dim=1) + torch.arange(len(front.sentences), device=front.tokens.device) * width
+    rows = (
+        front.log_probabilities.argmax(dim=1) + torch.arange(len(front.sentences), device=front.tokens.device) * width
+    )
     for sentence, tokens in zip(front.sentences.tolist(), front.tokens[rows, 1:].tolist(), strict=True):
         watch(sentence, tokens)
 

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import regard as package
-from regard.explain.explanation import Explanation
+from regard.explain.explained import Explanation
 from regard.explain.figure import most_telling_heads, telling
 from regard.explain.packing import unpack
 

@@ -7,7 +7,7 @@ import torch
 import regard
 from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError
-from regard.explain.explaining import explain_pair
+from regard.explain.explanation import explain_pair
 from regard.explain.packing import unpack
 from regard.explain.translator import ExplainingTranslator
 from regard.models.ensemble import Ensemble

@@ -33,5 +33,3 @@ def translator(request: pytest.FixtureRequest) -> Translator:
     """Each in turn."""
     chosen: Translator = request.getfixturevalue(f"{request.param}_translator")
     return chosen
-
-

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from regard.explain.canvas import Lettering, heat_map, new_figure, plain, shortened, title
 from regard.explain.capture import AttentionMaps
-from regard.explain.explanation import Explanation
+from regard.explain.explained import Explanation
 from regard.explain.fonts import families_for
 from regard.explain.pictures.picture import Picture
 from regard.explain.words import Weights

@@ -47,7 +47,9 @@ class PositionsPicture(Picture):
         title(left, f"{self._what().capitalize()}: each row is the vector of a position")
         left.set(xlabel="element of the vector", ylabel="position")
         figure.colorbar(image, ax=left, pad=0.02)
-        image = right.imshow(self.likeness, cmap=SHARES, vmin=float(self.likeness.min()), vmax=1, interpolation="nearest")
+        image = right.imshow(
+            self.likeness, cmap=SHARES, vmin=float(self.likeness.min()), vmax=1, interpolation="nearest"
+        )
         title(right, "How alike two positions are (cosine)")
         right.set(xlabel="position", ylabel="position")
         figure.colorbar(image, ax=right, pad=0.02, shrink=0.85)

@@ -53,7 +53,11 @@ class SchedulePicture(Picture):
         axes = figure.subplots()
         steps = self.steps
         for number, curve in enumerate(self.curves):
-            style: dict[str, Any] = {"color": SERIES[number % len(SERIES)], "linestyle": LINES[number % len(LINES)], "linewidth": 2.0}
+            style: dict[str, Any] = {
+                "color": SERIES[number % len(SERIES)],
+                "linestyle": LINES[number % len(LINES)],
+                "linewidth": 2.0,
+            }
             axes.plot(steps, curve.rates(steps), label=curve.label, **style)
         dress(axes)
         title(axes, "The learning rate rises while the model warms up, then falls")
