@@ -151,7 +151,9 @@ def _parse_multipart(body: bytes, content_type: str) -> Fields:
         head = b"Content-Type: " + content_type.encode("latin-1") + b"\r\n\r\n"
         message = BytesParser(policy=HTTP).parsebytes(head + body)
         parts = list(message.iter_parts()) if message.is_multipart() else []
-        pairs = [(str(part.get_param("name", header="content-disposition") or ""), _payload(part)) for part in parts]
+        pairs = [
+            (str(part.get_param("name", header="content-disposition") or ""), _payload(part)) for part in parts
+        ]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise Refusal.bad("the form cannot be read") from None
     if not pairs or len(pairs) > MOST_FIELDS:

@@ -19,8 +19,8 @@ from regard.serve.refusals import Refusal
 from regard.serve.routing import Served
 from regard.serve.schemas import (
     DefaultLanguages,
-    Detected,
     DetectGiven,
+    Detected,
     FrontendTold,
     HealthTold,
     LanguageTold,

@@ -25,7 +25,9 @@ def listen(settings: ServeSettings) -> socket.socket:
     """A socket on the address of the settings; where it is taken, or not ours, the error says so."""
     host, port = settings.host, settings.port
     try:
-        [*_, (family, *_, address)] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        [*_, (family, *_, address)] = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
     except (OSError, UnicodeError):
         raise RegardError(f"--host {host}: no such address; 127.0.0.1 is this machine alone, 0.0.0.0 all") from None
     listening = socket.socket(family, socket.SOCK_STREAM)

@@ -12,75 +12,14 @@ from itertools import accumulate
 from regard.text.projection import Links, Markup, place_markup
 
 BLOCKS = frozenset(
-    [
-        "address",
-        "article",
-        "aside",
-        "blockquote",
-        "body",
-        "caption",
-        "center",
-        "col",
-        "colgroup",
-        "dd",
-        "details",
-        "dialog",
-        "dir",
-        "div",
-        "dl",
-        "dt",
-        "fieldset",
-        "figcaption",
-        "figure",
-        "footer",
-        "form",
-        "frame",
-        "frameset",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "head",
-        "header",
-        "hgroup",
-        "hr",
-        "html",
-        "legend",
-        "li",
-        "link",
-        "main",
-        "menu",
-        "meta",
-        "nav",
-        "noscript",
-        "ol",
-        "optgroup",
-        "option",
-        "p",
-        "search",
-        "section",
-        "select",
-        "source",
-        "summary",
-        "table",
-        "tbody",
-        "td",
-        "tfoot",
-        "th",
-        "thead",
-        "title",
-        "tr",
-        "track",
-        "ul",
-    ]
+    "address article aside blockquote body caption center col colgroup dd details dialog dir div dl dt fieldset "
+    "figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li link main "
+    "menu meta nav noscript ol optgroup option p search section select source summary table tbody td tfoot th thead "
+    "title tr track ul".split()
 )
-KEPT_BLOCKS = frozenset(["script", "style", "pre", "textarea", "template", "iframe", "object", "audio", "video"])
-KEPT_INLINE = frozenset(["code", "kbd", "samp", "var", "svg", "math"])
-VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
-)
+KEPT_BLOCKS = frozenset("script style pre textarea template iframe object audio video".split())
+KEPT_INLINE = frozenset("code kbd samp var svg math".split())
+VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 DEEPEST = 64
 """Inline elements inside one another; a tag further in stands alone."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")

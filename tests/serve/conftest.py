@@ -33,3 +33,5 @@ def translator(request: pytest.FixtureRequest) -> Translator:
     """Each in turn."""
     chosen: Translator = request.getfixturevalue(f"{request.param}_translator")
     return chosen
+
+

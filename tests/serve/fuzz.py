@@ -25,17 +25,7 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
 SECONDS = 20.0
 POST = ("/translate", "/detect", "/api/translate", "/api/stream", "/api/explain", "/languages")
-GET = (
-    "/",
-    "/languages",
-    "/health",
-    "/frontend/settings",
-    "/spec",
-    "/docs",
-    "/metrics",
-    "/api/models",
-    "/static/app.js",
-)
+GET = ("/", "/languages", "/health", "/frontend/settings", "/spec", "/docs", "/metrics", "/api/models", "/static/app.js")
 TEXTS = (
     "the cat eats 3 apples.", "", " ", "\n\n", "a" * 1999, "a" * 2500, "😀🦓", "\u202e\u0301e\u0301", "<b>the <i>cat</b></i>",
     "the dog. the cat! a man?\n- a list\n\n1. an item", "{name} %s ${x} https://a.example/?q=1 a@b.example <x/> &amp;",
@@ -123,9 +113,7 @@ def _request(chance: random.Random) -> bytes:
     draw = chance.random()
     if draw < 0.1:
         method = chance.choice(("GET", "HEAD", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"))
-        path = chance.choice(
-            (*GET, *POST, "/nowhere", "/" + quote(chance.choice(TEXTS)[:300]), "/static/../../etc/passwd")
-        )
+        path = chance.choice((*GET, *POST, "/nowhere", "/" + quote(chance.choice(TEXTS)[:300]), "/static/../../etc/passwd"))
         return _head(chance, method, path, {}) + b"\r\n"
     if draw < 0.16:
         return _no_http(chance)
@@ -170,11 +158,7 @@ def _body(chance: random.Random) -> tuple[str, bytes]:
     draw = chance.random()
     if draw < 0.15:
         return chance.choice(KINDS).encode("ascii", "ignore").decode(), chance.choice(RAW)
-    fields = dict(
-        chance.choice(
-            ({"q": "the cat", "source": "en", "target": "fr"}, {"text": "the cat", "source": "en", "target": "fr"}, {})
-        )
-    )
+    fields = dict(chance.choice(({"q": "the cat", "source": "en", "target": "fr"}, {"text": "the cat", "source": "en", "target": "fr"}, {})))
     for _ in range(chance.randint(0, 3)):
         fields[chance.choice(NAMES)] = chance.choice(VALUES)
     if chance.random() < 0.3 and fields:

@@ -46,9 +46,7 @@ def test_translation_with_everything(address: str, plain_translator: Translator)
     for sentence, own in zip(sentences, expected, strict=True):
         assert [each["text"] for each in sentence["translations"]] == [each.text for each in own]
         assert [each["score"] for each in sentence["translations"]] == pytest.approx([each.score for each in own])
-        assert all(
-            sentence["source"][word["start"] : word["stop"]] == word["text"] for word in sentence["source_words"]
-        )
+        assert all(sentence["source"][word["start"] : word["stop"]] == word["text"] for word in sentence["source_words"])
         for translation in sentence["translations"]:
             words = translation["words"]
             assert all(translation["text"][word["start"] : word["stop"]] == word["text"] for word in words)

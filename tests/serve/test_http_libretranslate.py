@@ -22,9 +22,7 @@ def address(plain_translator: Translator) -> Iterator[str]:
 def test_libretranslatepy(address: str) -> None:
     client = LibreTranslateAPI(address)
     assert client.translate("The cat sleeps.", "en", "fr") == "THE CAT SLEEPS."
-    assert (
-        client.translate("One thing. Another thing!\n\n- a list", "en", "fr") == "ONE THING. ANOTHER THING!\n\n- A LIST"
-    )
+    assert client.translate("One thing. Another thing!\n\n- a list", "en", "fr") == "ONE THING. ANOTHER THING!\n\n- A LIST"
     assert client.languages() == [
         {"code": "en", "name": "English", "targets": ["fr"]},
         {"code": "fr", "name": "French", "targets": []},
@@ -51,11 +49,7 @@ def test_libretranslate_aio(address: str) -> None:
             assert [each.language for each in await client.detect("the dog sees what my friend likes")][0] == "en"
             assert [each.code for each in await client.languages()] == ["en", "fr"]
             settings = await client.frontend_settings()
-            assert (settings.char_limit, settings.key_required, settings.language.target.name) == (
-                2000,
-                False,
-                "French",
-            )
+            assert (settings.char_limit, settings.key_required, settings.language.target.name) == (2000, False, "French")
             with pytest.raises(BadRequestError, match="zz is not supported"):
                 await client.translate("x", "en", "zz")
             with pytest.raises(ForbiddenError, match="disabled"):
@@ -165,9 +159,7 @@ def test_detect_refuses_what_is_no_text(address: str) -> None:
 def test_the_description_and_its_page(address: str) -> None:
     spec = httpx.get(f"{address}/spec").json()
     assert spec["openapi"].startswith("3.")
-    assert {"/translate", "/detect", "/languages", "/api/translate", "/api/stream", "/api/explain"} <= set(
-        spec["paths"]
-    )
+    assert {"/translate", "/detect", "/languages", "/api/translate", "/api/stream", "/api/explain"} <= set(spec["paths"])
     names = {name for path in spec["paths"].values() for each in path.values() for name in _references(each)}
     assert names <= spec["components"]["schemas"].keys()
     page = httpx.get(f"{address}/docs")

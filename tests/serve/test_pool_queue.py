@@ -64,7 +64,9 @@ def test_a_long_request_lets_a_short_one_through(obedient: Obedient) -> None:
 def test_clients_take_turns_whatever_they_have_waiting(obedient: Obedient) -> None:
     async def scenario(pool: Pool) -> None:
         obedient.gate.clear()
-        greedy = [asyncio.create_task(pool.translate(PAIR, many(8, f"g{n}-"), client="greedy")) for n in range(50)]
+        greedy = [
+            asyncio.create_task(pool.translate(PAIR, many(8, f"g{n}-"), client="greedy")) for n in range(50)
+        ]
         await until(lambda: len(obedient.batches) == 2)
         modest = [asyncio.create_task(pool.translate(PAIR, many(8, f"m{n}-"), client="modest")) for n in range(2)]
         await until(lambda: pool.statistics.jobs == 52)

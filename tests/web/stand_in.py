@@ -16,15 +16,7 @@ POLICY = (
 )
 LIMITS = {"characters": 200, "alternatives": 10, "explain_characters": 160, "glossary_terms": 3}
 WORDS = dict(
-    the="le",
-    cat="chat",
-    dog="chien",
-    sleeps="dort",
-    eats="mange",
-    an="une",
-    apple="pomme",
-    animal="animal",
-    was="était",
+    the="le", cat="chat", dog="chien", sleeps="dort", eats="mange", an="une", apple="pomme", animal="animal", was="était"
 )
 
 

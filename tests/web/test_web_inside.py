@@ -36,7 +36,9 @@ def test_a_translated_sentence_is_looked_into(translate, service):
     tab = translate(SENTENCE)
     tab.locator("#open-inside").click()
     tab.locator("#attention-figure svg").wait_for()
-    assert service.asked("/api/explain") == [{"text": SENTENCE, "source": "en", "target": "fr", "translation": None}]
+    assert service.asked("/api/explain") == [
+        {"text": SENTENCE, "source": "en", "target": "fr", "translation": None}
+    ]
     assert tab.locator("#inside-source").input_value() == SENTENCE
     assert tab.locator("#inside-target").input_value() == OWN
     assert tab.locator(".thumb").count() == 2 * (4 + 2) + 2

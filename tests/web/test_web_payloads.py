@@ -12,9 +12,8 @@ from regard.web import self_contained_page
 
 pytestmark = pytest.mark.slow
 
-FOREIGN = (
-    "img, iframe, object, embed, base, video, math, form:not(.question, .add-term), body script, style, "
-    + ", ".join(f"[{name}]" for name in ("onerror", "onload", "onfocus", "ontoggle", "srcdoc"))
+FOREIGN = "img, iframe, object, embed, base, video, math, form:not(.question, .add-term), body script, style, " + ", ".join(
+    f"[{name}]" for name in ("onerror", "onload", "onfocus", "ontoggle", "srcdoc")
 )
 
 
@@ -93,9 +92,7 @@ def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
     assert tab.locator(".facts dd").first.text_content() == PAYLOADS[0]
     assert PAYLOADS[3] in tab.locator("#reasons .card p").first.text_content()
     tab.locator("#beam-table").click()
-    told = tab.locator(".beam-figure tbody td:nth-child(2)").evaluate_all(
-        "nodes => nodes.map((node) => node.textContent)"
-    )
+    told = tab.locator(".beam-figure tbody td:nth-child(2)").evaluate_all("nodes => nodes.map((node) => node.textContent)")
     assert set(PAYLOADS) <= set(told)
     for number in range(1, len(PAYLOADS), 7):
         tab.locator("#step").fill(str(number))
