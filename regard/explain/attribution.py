@@ -72,7 +72,7 @@ def _with_vectors_of_its_own(
 ) -> tuple[TokenEmbedding, Tensor]:
     """An embedding with a row for each token of each copy, to have gradients by place, and the places [C, T]."""
     rows = embedding.table.weight[list(tokens)].detach().repeat(copies, 1)
-    table = nn.Embedding.from_pretrained(rows, freeze=False)
+    table: nn.Embedding = nn.Embedding.from_pretrained(rows, freeze=False)  # type: ignore[no-untyped-call]
     own = TokenEmbedding(table, False, embedding.positions, embedding.dropout)
     own.scale = embedding.scale
     return own, torch.arange(len(rows), device=rows.device).view(copies, -1)

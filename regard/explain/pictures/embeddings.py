@@ -47,7 +47,8 @@ class EmbeddingsPicture(Picture):
             members = [place for place, own in enumerate(self.groups) if own == group]
             colour = "#8a8a8a" if group == "both" else SERIES[number % len(SERIES)]
             marker = "os^D"[number % 4]
-            axes.scatter(*self.points[members].T, s=14, color=colour, marker=marker, label=group, linewidths=0)
+            across, up = self.points[members].T
+            axes.scatter(across, up, s=14, color=colour, marker=marker, label=group, linewidths=0)
         dress(axes)
         of_model = f" of {self.name}" if self.name else ""
         title(axes, f"Embeddings of the {len(self.tokens)} most frequent tokens{of_model}, projected on a plane")

@@ -121,8 +121,8 @@ def curves_picture(folders: Sequence[Path], by: By = "step") -> CurvesPicture:
 
 def _run(name: str, lines: Sequence[Mapping[str, Any]], by: By) -> Run:
     def points(kind: str, figure: Callable[[Mapping[str, Any]], Any]) -> Points:
-        found = [(line.get(by), figure(line)) for line in lines if line["kind"] == kind]
-        return [(float(at), float(value)) for at, value in found if _is_number(at) and _is_number(value)]
+        found = [(_number(line.get(by)), _number(figure(line))) for line in lines if line["kind"] == kind]
+        return [(at, value) for at, value in found if at is not None and value is not None]
 
     return Run(
         name,
@@ -134,12 +134,13 @@ def _run(name: str, lines: Sequence[Mapping[str, Any]], by: By) -> Run:
 
 def _likelihood(line: Mapping[str, Any]) -> Any:
     """The training loss without its smoothing, where the log has the perplexity: only that compares to validation."""
-    perplexity = line.get("perplexity")
-    return math.log(perplexity) if _is_number(perplexity) and perplexity > 0 else line.get("loss")
+    perplexity = _number(line.get("perplexity"))
+    return math.log(perplexity) if perplexity is not None and perplexity > 0 else line.get("loss")
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+def _number(value: Any) -> float | None:
+    usable = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if usable else None
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
@@ -152,5 +153,5 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return names
 
 
-def _style(number: int) -> dict[str, str]:
+def _style(number: int) -> dict[str, Any]:
     return {"color": SERIES[number % len(SERIES)], "linestyle": LINES[number // len(SERIES) % len(LINES)]}
