@@ -26,7 +26,7 @@ def summary(explanation: Explanation) -> str:
         rows.append(
             (
                 step.token,
-                f"{step.probability:.2f}",
+                f"{step.probability:.3f}",
                 str(step.rank),
                 _strongest(looked[place], explanation.source_words),
                 _strongest(explanation.source_shares[place], explanation.source_words),
