@@ -29,7 +29,7 @@ WIDE = "The animal didn't cross the street because it was too wide."
 def served() -> Iterator[str]:
     """`regard serve` on the demo, at a port that is free: its address."""
     command = [sys.executable, "-m", "regard", "serve", str(DEMO), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         try:
             found = re.search(r"http://\S+", process.stdout.readline())
@@ -49,7 +49,8 @@ def show_translation(page: Page, address: str) -> None:
     """Two sentences, and what the pronoun came from."""
     page.goto(address)
     translate(page, f"{TIRED}\n{WIDE}")
-    page.locator("#translation .said-word", has_text=re.compile("^elle$")).last.hover()
+    page.locator("#source-text").blur()
+    page.locator("#translation .said-word", has_text="elle").last.hover()
 
 
 def look_inside(page: Page, address: str, view: str) -> None:
@@ -57,9 +58,14 @@ def look_inside(page: Page, address: str, view: str) -> None:
     page.locator("#attention-figure svg").wait_for()
 
 
+def scroll_to(page: Page, section: str) -> None:
+    page.locator(section).evaluate("node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 28)")
+
+
 def show_inside(page: Page, address: str) -> None:
     """Cross-attention as a heat map, with the pronoun's row singled out."""
     look_inside(page, address, "part=cross")
+    scroll_to(page, "#attention")
     label = page.locator("#attention-figure svg text", has_text=re.compile("^il")).last.bounding_box()
     assert label is not None
     page.mouse.move(label["x"] + label["width"] / 2, label["y"] + label["height"] / 2)
@@ -68,14 +74,14 @@ def show_inside(page: Page, address: str) -> None:
 def show_dark(page: Page, address: str) -> None:
     """The steps and the beam, in the dark."""
     look_inside(page, address, "step=9")
-    page.locator("#steps").evaluate("node => window.scrollTo(0, node.getBoundingClientRect().top + scrollY - 24)")
+    scroll_to(page, "#steps")
 
 
 PICTURES: dict[str, tuple[Callable[[Page, str], None], int, int, str]] = {
     "page-translate": (show_translation, 1180, 800, "light"),
-    "page-inside": (show_inside, 1180, 1320, "light"),
+    "page-inside": (show_inside, 1180, 960, "light"),
     "page-phone": (show_translation, 390, 844, "light"),
-    "page-dark": (show_dark, 1180, 1120, "dark"),
+    "page-dark": (show_dark, 1180, 1030, "dark"),
 }
 """What is shown, width, height and appearance of each picture."""
 

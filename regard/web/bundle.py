@@ -1,4 +1,4 @@
-"""The Look inside view as one file: modules joined into one script, styles and data beside it, under a strict policy."""
+"""The Look inside view as one file: modules joined into one script, style and data beside it, under a strict policy."""
 
 from __future__ import annotations
 

@@ -15,7 +15,15 @@ POLICY = (
 )
 LIMITS = {"characters": 200, "alternatives": 10, "explain_characters": 160, "glossary_terms": 3}
 WORDS = dict(
-    the="le", cat="chat", dog="chien", sleeps="dort", eats="mange", an="une", apple="pomme", animal="animal", was="était"
+    the="le",
+    cat="chat",
+    dog="chien",
+    sleeps="dort",
+    eats="mange",
+    an="une",
+    apple="pomme",
+    animal="animal",
+    was="était",
 )
 
 
@@ -99,7 +107,7 @@ def _translation(source, words, terms, rank, alignment):
             spelled += "s" * rank
         start = len(text)
         text += spelled
-        probability = (0.97, 0.7, 0.3)[(len(word["text"]) + rank) % 3]
+        probability = (0.97, 0.5, 0.2)[(len(word["text"]) + rank) % 3]
         found.append({"text": spelled, "start": start, "stop": len(text), "probability": probability})
     text += source[done:]
     pairs = [[index, index] for index in range(len(words))] if alignment else []

@@ -78,7 +78,10 @@ def test_what_is_needed_comes_first_and_once():
 @pytest.mark.parametrize(
     ("modules", "message"),
     [
-        ({"a": 'import { b } from "./b.js";\nconst x = 1;\n', "b": "export function x() {}\n"}, "x is declared in b.js"),
+        (
+            {"a": 'import { b } from "./b.js";\nconst x = 1;\n', "b": "export function x() {}\n"},
+            "x is declared in b.js",
+        ),
         ({"a": 'import { b } from "./b.js";\n', "b": 'import { a } from "./a.js";\n'}, "a.js -> b.js -> a.js"),
         ({"a": 'import b from "./b.js";\n'}, "a.js: write imports as"),
         ({"a": "export default 1;\n"}, "a.js: write imports as"),

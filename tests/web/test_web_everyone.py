@@ -1,5 +1,7 @@
 """The page for everyone: keys only, a phone, the dark, Chinese, names for whoever listens, colours that can be read."""
 
+from itertools import pairwise
+
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -25,7 +27,8 @@ UNREADABLE = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const node = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || !node.checkVisibility() || node.closest("svg, [aria-hidden], .mirror, .unseen, :disabled")) continue;
+    const aside = node.closest("svg, [aria-hidden], .mirror, .unseen, :disabled");
+    if (!walker.currentNode.data.trim() || !node.checkVisibility() || aside) continue;
     const grounds = [];
     for (let at = node; at; at = at.parentElement) grounds.unshift(getComputedStyle(at).backgroundColor);
     const ground = painted(grounds);
@@ -103,7 +106,7 @@ def test_everything_has_a_name_and_can_be_read(translate, scheme, locale):
     assert tab.locator("main, header, nav, footer").count() == 4
     levels = tab.locator("h1, h2, h3").evaluate_all("nodes => nodes.map((node) => Number(node.tagName[1]))")
     assert levels[0] == 1
-    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
 @pytest.mark.parametrize("width", [360, 768])
@@ -112,16 +115,16 @@ def test_it_fits_a_phone(translate, width, scheme, locale):
     sentence = "The animal was tired because the antidisestablishmentarianism was incomprehensibilities itself."
     tab = translate(sentence, width=width, scheme=scheme, locale=locale, has_touch=True)
     tab.locator("#glossary-title").click()
-    assert overflow(tab) == 0
+    assert overflow(tab) <= 0
     tab.locator("#open-inside").click()
     tab.locator("#attention-figure svg").wait_for()
     tab.locator("#beam-dropped").check()
-    assert overflow(tab) == 0
+    assert overflow(tab) <= 0
     tab.locator("#drawing-lines").click()
     tab.locator("#tokens-subwords").click()
     for summary in tab.locator(".fold summary").all():
         summary.click()
-    assert overflow(tab) == 0
+    assert overflow(tab) <= 0
 
 
 def test_a_tap_keeps_a_word(look):

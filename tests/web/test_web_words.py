@@ -35,7 +35,11 @@ def test_chinese_is_chinese():
 
 def test_every_message_asked_for_is_there_and_every_one_is_asked_for():
     asked = set(re.findall(r"""say\(\s*"([\w.-]+)\"""", CODE))
-    asked |= {word for branches in re.findall(r'say\([^()"]*\? ("[^)]*)', CODE) for word in re.findall(r'"([\w.-]+)"', branches)}
+    asked |= {
+        word
+        for branches in re.findall(r'say\([^()"]*\? ("[^)]*)', CODE)
+        for word in re.findall(r'"([\w.-]+)"', branches)
+    }
     assert asked <= set(ENGLISH)
     patterns = [re.sub(r"\$\{[^}]*(?:\{[^}]*\}[^}]*)*\}", "@", text) for text in re.findall(r"say\(`([^`]+)`", CODE)]
     made = [re.compile(re.escape(pattern).replace("@", r"[\w-]+")) for pattern in patterns]
@@ -88,7 +92,9 @@ def test_what_is_not_text_can_be_seen(theme, line):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_scale_of_shares_goes_one_way_from_the_ground(theme):
-    stops = re.findall(r'"(#\w{6})"', re.search(rf"SHARES = {{.*?{theme}: \[(.*?)\]", text_of("colour.js"), re.DOTALL)[1])
+    stops = re.findall(
+        r'"(#\w{6})"', re.search(rf"SHARES = {{.*?{theme}: \[(.*?)\]", text_of("colour.js"), re.DOTALL)[1]
+    )
     assert stops[0] == palette(theme)["ground"]
     values = [luminance(stop) for stop in stops]
     assert values == sorted(values, reverse=theme == "light")

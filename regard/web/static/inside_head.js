@@ -9,7 +9,8 @@ const NOTE_SECONDS = 4;
 export function modelFacts({ model }, say) {
   const layers = say("fact.layers.value", { encoder: model.encoder_layers, decoder: model.decoder_layers });
   const numbers = ["heads", "width", "parameters"].map((name) => [name, whole(model[name], say.language)]);
-  return element("dl", { class: "facts" }, [["name", model.name], ["layers", layers], ...numbers].map(([name, value]) =>
+  const named = model.name ? [["name", model.name]] : [];
+  return element("dl", { class: "facts" }, [...named, ["layers", layers], ...numbers].map(([name, value]) =>
     element("div", {}, element("dt", {}, say(`fact.${name}`)), element("dd", {}, String(value)))));
 }
 
