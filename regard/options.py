@@ -25,6 +25,7 @@ Average = Annotated[
     Literal["probabilities", "log-probabilities"],
     typer.Option(metavar="NAME", help="What an ensemble averages: probabilities or log-probabilities."),
 ]
+Beam = Annotated[int | None, typer.Option(metavar="N", help="Hypotheses kept; 1: greedy.  [default: the model's]")]
 Engine = Annotated[
     Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
 ]
@@ -40,9 +41,7 @@ ToLanguage = Annotated[
 class SearchFlags:
     """How to search, by the keys of `[search]`; None: as the model's recipe says."""
 
-    beam: Annotated[
-        int | None, typer.Option(metavar="N", help="Hypotheses kept; 1: greedy.  [default: the model's]")
-    ] = None
+    beam: Beam = None
     length_penalty: Annotated[
         Literal["paper", "mean", "none"] | None,
         typer.Option(metavar="NAME", help="paper, mean or none.  [default: the model's]"),

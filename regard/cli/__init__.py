@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from regard import console
-from regard.cli import corpora, learning, moving, using
+from regard.cli import corpora, learning, looking, moving, serving, using
 from regard.cli.app import app
 
-__all__ = ["app", "corpora", "learning", "main", "moving", "using"]
+__all__ = ["app", "corpora", "learning", "looking", "main", "moving", "serving", "using"]
 
 
 def main(arguments: list[str] | None = None) -> None:

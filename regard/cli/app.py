@@ -6,11 +6,26 @@ from importlib.metadata import version
 from typing import Annotated
 
 import typer
+from typer import Context
+from typer.core import TyperGroup
 
 from regard import progress
 
+ORDER = (
+    *("demo", "data", "doctor", "describe", "plan", "train", "distill"),
+    *("translate", "calibrate", "evaluate", "score", "explain", "picture", "export", "import", "serve", "api-key"),
+)
+"""The commands as a user comes to need them: so they are listed."""
+
+
+class _InOrder(TyperGroup):
+    def list_commands(self, ctx: Context) -> list[str]:
+        return sorted(super().list_commands(ctx), key=ORDER.index)
+
+
 app = typer.Typer(
     name="regard",
+    cls=_InOrder,
     help="Train, explain and serve Transformer sequence models on the machine you have.",
     no_args_is_help=True,
     add_completion=False,

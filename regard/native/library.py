@@ -20,10 +20,20 @@ from torch import Tensor
 
 SOURCES = tuple(
     Path(__file__).with_name(name)
-    for name in ("kernels.c", "consistency.c", "sublayers.c", "products.c", "layers.c", "choice.c", "search.c")
+    for name in (
+        "kernels.c",
+        "consistency.c",
+        "sublayers.c",
+        "products.c",
+        "layers.c",
+        "choice.c",
+        "search.c",
+        "resident.c",
+    )
 )
 HEADERS = tuple(
-    Path(__file__).with_name(name) for name in ("vectors.h", "kernels.h", "products.h", "layers.h", "choice.h")
+    Path(__file__).with_name(name)
+    for name in ("vectors.h", "kernels.h", "products.h", "layers.h", "choice.h", "search.h")
 )
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""
@@ -61,10 +71,14 @@ FUNCTIONS = {
     "remember": [POINTER, LONG, POINTER, POINTER, SpaceStructure, POINTER],
     "decode_logits": [POINTER, POINTER, SpaceStructure, POINTER, POINTER],
     "search": [POINTER],
+    "open_search": [LONG, LONG],
+    "join_search": [POINTER, POINTER],
+    "run_search": [POINTER, LONG, POINTER],
+    "close_search": [POINTER],
     "takes_bytes": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
-RESULTS = {"takes_bytes": ctypes.c_int}
+RESULTS = {"takes_bytes": ctypes.c_int, "open_search": POINTER, "join_search": LONG, "run_search": LONG}
 TRIAL = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])

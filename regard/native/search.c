@@ -1,91 +1,10 @@
-/* Beam search over any number of sentences, as search/beam.py describes it. A worker keeps as many hypotheses going as
- * make good products: a sentence that ends makes room for the next. Several workers may share one job. */
+/* Beam search over any number of sentences, as search/beam.py describes it. Several workers may share one job. */
 
-#include <setjmp.h>
-#include <stdlib.h>
+#include "search.h"
 
-#include "choice.h"
-#include "layers.h"
+#include <limits.h>
 
-#define MAX_BEAM MAX_BEST
 #define LOGIT_PANELS 8 /* of the output layer at once, so that logits stay in the cache */
-
-typedef struct {
-    const Model *model;
-    long sentences, workers, beam, best, rows, batch_tokens; /* rows: hypotheses that a worker keeps going */
-    int32_t begin_mark, end_mark;
-    long forbidden;
-    const int64_t *never;
-    const int32_t *source;       /* the tokens of all sentences, one after the other */
-    const int64_t *source_first; /* [sentences + 1] */
-    const int64_t *limits;       /* [sentences]: the most tokens of an output */
-    const double *penalties;     /* [largest limit + 1]: by what a log-probability is divided */
-    int64_t next, done, stop, failed; /* shared by all workers; stop may be set from outside */
-    int32_t *tokens;             /* of each sentence `best` outputs, each with room for its limit */
-    float *token_values;         /* the same: the log-probability of each token, the end mark's behind the last */
-    const int64_t *tokens_first; /* [sentences] */
-    int32_t *found;              /* [sentences]: outputs found */
-    int32_t *lengths;            /* [sentences, best] */
-    double *log_probabilities, *scores; /* [sentences, best] */
-    uint8_t *finished;           /* [sentences, best] */
-} Job;
-
-typedef struct Allocation {
-    struct Allocation *next, *before;
-    double alignment[2];
-} Allocation;
-
-/* Encoded sentences that share their memory, until the last of them ends. */
-typedef struct {
-    long left; /* not ended yet */
-    float *memory;
-} Group;
-
-typedef struct {
-    int32_t *tokens; /* [steps] */
-    float *values;   /* [steps]: the log-probability of each token, as it was chosen */
-    uint8_t *slots;  /* [steps]: in which place of each earlier step its keys and values are */
-    double log_probability;
-} Row;
-
-typedef struct {
-    int32_t *tokens;
-    float *values; /* one more than there are tokens, if it is finished */
-    long length;
-    double log_probability, score;
-    int finished;
-} Output;
-
-typedef struct Sentence {
-    struct Sentence *next;
-    long number, steps, limit, live, places, outputs;
-    Group *group;
-    const float *memory;
-    double to_beat;
-    float **made;     /* [limit]: keys and values of each step [beam, layers, 2 width] */
-    Row *rows, *other; /* [beam]: what lives, and room for what will */
-    Output *output;   /* [beam] */
-} Sentence;
-
-typedef struct Block {
-    struct Block *next;
-} Block;
-
-typedef struct {
-    Job *job;
-    jmp_buf no_memory;
-    Allocation *allocations;
-    Block *blocks; /* free places for keys and values of one step of one sentence */
-    Sentence *live, *waiting;
-    long live_rows, places, capacity, positions; /* places: rows that live sentences may come to have */
-    Space space;
-    float *x, *logits;
-    Choice *choices;
-    int32_t *row_tokens, *row_positions, *memory_length;
-    float **own;
-    const float **earlier, **memory;
-    long earlier_size;
-} Worker;
 
 static void *allocate(Worker *worker, size_t bytes) {
     Allocation *made = malloc(sizeof(Allocation) + bytes);
@@ -113,7 +32,7 @@ static void give_back(Worker *worker, void *given) {
 
 /* Room for the rows of a step or of a group, and for attention to so many positions. */
 static void make_room(Worker *worker, long rows, long positions) {
-    const Model *model = worker->job->model;
+    const Model *model = worker->model;
     if (rows > worker->capacity) {
         worker->capacity = rows;
         RENEW(worker->space.wide, float, rows * model->widest);
@@ -130,18 +49,8 @@ static void make_room(Worker *worker, long rows, long positions) {
     }
 }
 
-/* Encode the next sentences, as many as fit a batch. */
-static int fetch(Worker *worker) {
-    Job *job = worker->job;
-    const Model *model = job->model;
-    const long most = job->rows / job->beam > 1 ? job->rows / job->beam : 1;
-    int64_t first = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
-    long count;
-    do { /* less towards the end, so that all workers end together */
-        count = (job->sentences - first) / (2 * job->workers);
-        count = count < 1 ? 1 : count > most ? most : count;
-        if (first >= job->sentences) return 0;
-    } while (!__atomic_compare_exchange_n(&job->next, &first, first + count, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+void take_up(Worker *worker, Job *job, int64_t first, long count) {
+    const Model *model = worker->model;
     for (long begin = 0, end; begin < count; begin = end) {
         const int64_t *at = job->source_first + first;
         for (end = begin + 1; end < count && at[end + 1] - at[begin] <= job->batch_tokens;) end++;
@@ -166,6 +75,7 @@ static int fetch(Worker *worker) {
         for (long n = begin; n < end; n++) {
             Sentence *sentence = MAKE(Sentence, 1);
             memset(sentence, 0, sizeof(*sentence));
+            sentence->job = job;
             sentence->number = first + n;
             sentence->group = group;
             sentence->memory = memory;
@@ -174,7 +84,6 @@ static int fetch(Worker *worker) {
             last = &sentence->next;
         }
     }
-    return 1;
 }
 
 static Row *make_rows(Worker *worker, long beam, long limit) {
@@ -190,8 +99,19 @@ static Row *make_rows(Worker *worker, long beam, long limit) {
     return rows;
 }
 
-static void begin(Worker *worker, Sentence *sentence) {
-    Job *job = worker->job;
+int has_room(const Worker *worker, long beam, long limit) {
+    return !worker->live ||
+           (worker->places + beam <= worker->most_rows && worker->kept + beam * limit <= worker->most_kept);
+}
+
+int has_room_for(const Worker *worker, const Sentence *sentence) {
+    return has_room(worker, sentence->job->beam, sentence->job->limits[sentence->number]);
+}
+
+void begin_next(Worker *worker) {
+    Sentence *sentence = worker->waiting;
+    const Job *job = sentence->job;
+    worker->waiting = sentence->next;
     sentence->limit = job->limits[sentence->number];
     sentence->live = 1;
     sentence->places = job->beam;
@@ -206,15 +126,20 @@ static void begin(Worker *worker, Sentence *sentence) {
     worker->live = sentence;
     worker->live_rows++;
     worker->places += job->beam;
+    worker->kept += job->beam * sentence->limit;
 }
 
 static int better(const Output *a, const Output *b) {
     return a->finished != b->finished ? a->finished : a->score > b->score;
 }
 
+static long place_of(const Sentence *sentence, long n) {
+    return sentence->job->tokens_first[sentence->number] + n * sentence->limit;
+}
+
 /* Hand the best outputs over, and free what the sentence held. */
 static void end(Worker *worker, Sentence *sentence) {
-    Job *job = worker->job;
+    Job *job = sentence->job;
     Output *output = sentence->output;
     for (long n = 1; n < sentence->outputs; n++) { /* sorted by insertion: what was found first stays first */
         const Output moved = output[n];
@@ -226,7 +151,7 @@ static void end(Worker *worker, Sentence *sentence) {
     job->found[sentence->number] = found;
     for (long n = 0; n < found; n++) {
         const long at = sentence->number * job->best + n;
-        const long place = job->tokens_first[sentence->number] + n * sentence->limit;
+        const long place = place_of(sentence, n);
         memcpy(job->tokens + place, output[n].tokens, output[n].length * sizeof(int32_t));
         memcpy(job->token_values + place, output[n].values, (output[n].length + output[n].finished) * sizeof(float));
         job->lengths[at] = output[n].length;
@@ -238,8 +163,9 @@ static void end(Worker *worker, Sentence *sentence) {
         give_back(worker, output[n].tokens);
         give_back(worker, output[n].values);
     }
-    for (long n = 0; n < sentence->steps; n++) {
+    for (long n = 0; n < sentence->taken; n++) {
         Block *block = (Block *)sentence->made[n];
+        block->beam = job->beam;
         block->next = worker->blocks;
         worker->blocks = block;
     }
@@ -251,26 +177,33 @@ static void end(Worker *worker, Sentence *sentence) {
     give_back(worker, sentence->rows);
     give_back(worker, sentence->other);
     give_back(worker, output);
+    worker->ended++;
+    if (job->ended) job->ended[sentence->number] = 1;
     give_back(worker, sentence);
     __atomic_fetch_add(&job->done, 1, __ATOMIC_RELAXED);
 }
 
-static float *take_block(Worker *worker) {
-    const Model *model = worker->job->model;
+/* What waits may have been left by a sentence with a narrower beam. */
+static float *take_block(Worker *worker, long beam) {
+    const Model *model = worker->model;
     Block *block = worker->blocks;
-    if (!block) return MAKE(float, worker->job->beam * model->decoder_layers * 2 * model->width);
+    if (!block || block->beam < beam) return MAKE(float, beam * model->decoder_layers * 2 * model->width);
     worker->blocks = block->next;
     return (float *)block;
 }
 
+static long source_length(const Sentence *sentence) {
+    const int64_t *first = sentence->job->source_first + sentence->number;
+    return first[1] - first[0];
+}
+
 /* One more token of every live hypothesis; leaves the best continuations of each in `choices`. */
-static void step(Worker *worker) {
-    Job *job = worker->job;
-    const Model *model = job->model;
+static void look_ahead(Worker *worker) {
+    const Model *model = worker->model;
     const long each = model->decoder_layers * 2 * model->width, rows = worker->live_rows;
     long row = 0, longest = 1, positions = 1;
     for (Sentence *sentence = worker->live; sentence; sentence = sentence->next) {
-        const long length = job->source_first[sentence->number + 1] - job->source_first[sentence->number];
+        const long length = source_length(sentence);
         if (sentence->steps + 1 > longest) longest = sentence->steps + 1;
         if (length > positions) positions = length;
     }
@@ -280,16 +213,18 @@ static void step(Worker *worker) {
         RENEW(worker->earlier, const float *, worker->earlier_size);
     }
     for (Sentence *sentence = worker->live; sentence; sentence = sentence->next) {
-        sentence->made[sentence->steps] = take_block(worker);
+        sentence->made[sentence->steps] = take_block(worker, sentence->job->beam);
+        sentence->taken = sentence->steps + 1;
         for (long n = 0; n < sentence->live; n++, row++) {
             const Row *from = sentence->rows + n;
+            worker->row_jobs[row] = sentence->job;
             worker->row_tokens[row] = from->tokens[sentence->steps];
             worker->row_positions[row] = sentence->steps;
             worker->own[row] = sentence->made[sentence->steps] + n * each;
             for (long t = 0; t < sentence->steps; t++)
                 worker->earlier[row * longest + t] = sentence->made[t] + from->slots[t] * each;
             worker->memory[row] = sentence->memory;
-            worker->memory_length[row] = job->source_first[sentence->number + 1] - job->source_first[sentence->number];
+            worker->memory_length[row] = source_length(sentence);
         }
     }
     const Rows given = {
@@ -305,16 +240,19 @@ static void step(Worker *worker) {
         const long from = panel * PANEL, to = last * PANEL < output->outputs ? last * PANEL : output->outputs;
         const long next = LOGIT_PANELS * PANEL;
         multiply_panels(output, panel, last, rows, worker->x, worker->space.quantised, 0, worker->logits, next);
-        for (row = 0; row < rows; row++)
+        for (row = 0; row < rows; row++) {
+            const Job *job = worker->row_jobs[row];
             look_at(
                 worker->choices + row, job->beam, worker->logits + row * next, from, to - from, job->forbidden,
                 job->never);
+        }
     }
 }
 
 static void put_aside(
     Worker *worker, Sentence *sentence, const Row *row, int32_t last, float value, double log_probability,
     int finished) {
+    const Job *job = sentence->job;
     Output *output = sentence->output + sentence->outputs++;
     output->length = sentence->steps + !finished; /* the marks of beginning and end are no part of it */
     output->tokens = MAKE(int32_t, output->length + 1);
@@ -324,7 +262,7 @@ static void put_aside(
     memcpy(output->values, row->values, sentence->steps * sizeof(float));
     output->values[sentence->steps] = value;
     output->log_probability = log_probability;
-    output->score = log_probability / worker->job->penalties[sentence->steps + 1];
+    output->score = log_probability / job->penalties[sentence->steps + 1];
     output->finished = finished;
     /* The score that one more output must exceed to be among the best. */
     long above = 0;
@@ -335,14 +273,14 @@ static void put_aside(
         above++;
         for (long m = 0; m < sentence->outputs; m++)
             rank += sentence->output[m].finished && sentence->output[m].score > sentence->output[n].score;
-        if (rank < worker->job->best && sentence->output[n].score < lowest) lowest = sentence->output[n].score;
+        if (rank < job->best && sentence->output[n].score < lowest) lowest = sentence->output[n].score;
     }
-    sentence->to_beat = above >= worker->job->best ? lowest : -INFINITY;
+    sentence->to_beat = above >= job->best ? lowest : -INFINITY;
 }
 
 /* Take the best continuations of a sentence, whose rows begin at `choices`; gives whether it goes on. */
 static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
-    Job *job = worker->job;
+    const Job *job = sentence->job;
     double value[MAX_BEAM];
     float last[MAX_BEAM];
     int32_t token[MAX_BEAM], from[MAX_BEAM];
@@ -395,56 +333,95 @@ static int advance(Worker *worker, Sentence *sentence, const Choice *choices) {
     return live > 0 && sentence->rows[0].log_probability / job->penalties[sentence->limit] > sentence->to_beat;
 }
 
-static void work(Worker *worker) {
-    Job *job = worker->job;
-    const long most = job->rows > job->beam ? job->rows : job->beam;
+/* Show the best hypothesis so far where the first output will be. */
+static void show(const Sentence *sentence) {
+    const Job *job = sentence->job;
+    memcpy(job->tokens + place_of(sentence, 0), sentence->rows[0].tokens + 1, sentence->steps * sizeof(int32_t));
+    job->lengths[sentence->number * job->best] = sentence->steps;
+}
+
+void step_all(Worker *worker) {
+    look_ahead(worker);
+    const Choice *choices = worker->choices;
+    worker->live_rows = worker->places = worker->kept = 0;
+    for (Sentence **place = &worker->live; *place;) {
+        Sentence *sentence = *place;
+        const Job *job = sentence->job;
+        const long rows = sentence->live;
+        const int unwanted = job->given_up && __atomic_load_n(job->given_up + sentence->number, __ATOMIC_RELAXED);
+        if (!unwanted && advance(worker, sentence, choices)) {
+            worker->live_rows += sentence->live;
+            worker->places += sentence->places;
+            worker->kept += job->beam * sentence->limit;
+            if (job->watched) show(sentence);
+            place = &sentence->next;
+        } else {
+            *place = sentence->next;
+            end(worker, sentence);
+        }
+        choices += rows;
+    }
+}
+
+void prepare(Worker *worker) {
+    const long most = worker->most_rows;
     make_room(worker, most, 1);
     worker->choices = MAKE(Choice, most);
     worker->logits = MAKE(float, most * LOGIT_PANELS * PANEL);
+    worker->row_jobs = MAKE(const Job *, most);
     worker->row_tokens = MAKE(int32_t, most);
     worker->row_positions = MAKE(int32_t, most);
     worker->memory_length = MAKE(int32_t, most);
     worker->own = MAKE(float *, most);
     worker->memory = MAKE(const float *, most);
-    while (!__atomic_load_n(&job->stop, __ATOMIC_RELAXED)) {
-        while (worker->places + job->beam <= most && (worker->waiting || fetch(worker))) {
-            Sentence *sentence = worker->waiting;
-            worker->waiting = sentence->next;
-            begin(worker, sentence);
-        }
-        if (!worker->live) return;
-        step(worker);
-        const Choice *choices = worker->choices;
-        worker->live_rows = worker->places = 0;
-        for (Sentence **place = &worker->live; *place;) {
-            Sentence *sentence = *place;
-            const long rows = sentence->live;
-            if (advance(worker, sentence, choices)) {
-                worker->live_rows += sentence->live;
-                worker->places += sentence->places;
-                place = &sentence->next;
-            } else {
-                *place = sentence->next;
-                end(worker, sentence);
-            }
-            choices += rows;
-        }
-    }
 }
 
-/* Do a share of the job, beside whoever else does. */
-void search(Job *job) {
-    Worker *const worker = calloc(1, sizeof(Worker));
-    if (worker) worker->job = job;
-    if (!worker || setjmp(worker->no_memory)) {
-        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
-        __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
-    } else {
-        work(worker);
+void give_back_blocks(Worker *worker) {
+    for (Block *block = worker->blocks, *next; block; block = next) {
+        next = block->next;
+        give_back(worker, block);
     }
+    worker->blocks = 0;
+}
+
+void dismiss(Worker *worker) {
     for (Allocation *made = worker ? worker->allocations : 0, *next; made; made = next) {
         next = made->next;
         free(made);
     }
     free(worker);
+}
+
+/* Take the next sentences of a job that others may share, as many as fit a batch. */
+static int fetch(Worker *worker, Job *job) {
+    const long most = job->rows / job->beam > 1 ? job->rows / job->beam : 1;
+    int64_t first = __atomic_load_n(&job->next, __ATOMIC_RELAXED);
+    long count;
+    do { /* less towards the end, so that all workers end together */
+        count = (job->sentences - first) / (2 * job->workers);
+        count = count < 1 ? 1 : count > most ? most : count;
+        if (first >= job->sentences) return 0;
+    } while (!__atomic_compare_exchange_n(&job->next, &first, first + count, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    take_up(worker, job, first, count);
+    return 1;
+}
+
+/* Do a share of the job, beside whoever else does. */
+void search(Job *job) {
+    Worker *const worker = calloc(1, sizeof(Worker));
+    if (!worker || setjmp(worker->no_memory)) {
+        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
+        __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
+    } else {
+        worker->model = job->model;
+        worker->most_rows = job->rows > job->beam ? job->rows : job->beam;
+        worker->most_kept = LONG_MAX;
+        prepare(worker);
+        while (!__atomic_load_n(&job->stop, __ATOMIC_RELAXED)) {
+            while (has_room(worker, job->beam, 0) && (worker->waiting || fetch(worker, job))) begin_next(worker);
+            if (!worker->live) break;
+            step_all(worker);
+        }
+    }
+    dismiss(worker);
 }

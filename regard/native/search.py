@@ -31,6 +31,8 @@ class _Job(ctypes.Structure):
         *((name, ctypes.c_int64) for name in ("next", "done", "stop", "failed")),
         *((name, POINTER) for name in ("tokens", "token_values", "tokens_first", "found", "lengths")),
         *((name, POINTER) for name in ("log_probabilities", "scores", "finished")),
+        ("watched", LONG),
+        *((name, POINTER) for name in ("given_up", "ended")),
     )
 
 
@@ -60,6 +62,74 @@ class Found:
     """Of each token, and of the end mark if there is one."""
 
 
+class Prepared:
+    """Sources as the engine takes them, and room for what it finds.
+
+    `unchanged`: the weights are what they were when the model's structure was asked for last.
+    """
+
+    def __init__(
+        self,
+        model: PackedTransformer,
+        sources: Sequence[Sequence[int]],
+        task: Task,
+        threads: int = 1,
+        *,
+        unchanged: bool = False,
+        watched: bool = False,
+    ) -> None:
+        if not 1 <= task.best <= task.beam <= MAX_BEAM:
+            raise ValueError(f"the {task.best} best with a beam of {task.beam}: a beam has 1 to {MAX_BEAM} places")
+        self.task, self.count = task, len(sources)
+        self.threads = max(1, min(threads, self.count))
+        lengths = [len(source) for source in sources]
+        source = np.fromiter((token for one in sources for token in one), dtype=np.int32)
+        source_first = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]).astype(np.int64)
+        self._first = np.concatenate([[0], np.cumsum(task.limits * task.best)])
+        room, shape = int(self._first[-1]), (self.count, task.best)
+        self._tokens, self._values = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.float32)
+        never = np.array(task.forbidden, dtype=np.int64)
+        self._found, self._lengths = np.zeros(self.count, dtype=np.int32), np.zeros(shape, dtype=np.int32)
+        self._log_probabilities, self._scores = np.zeros(shape), np.zeros(shape)
+        self._finished = np.zeros(shape, dtype=np.uint8)
+        self.given_up, self.ended = np.zeros(self.count, dtype=np.uint8), np.zeros(self.count, dtype=np.uint8)
+        positions = max(*lengths, int(task.limits.max(initial=1)), 1)
+        self.structure = structure = model.same_structure(positions) if unchanged else model.structure(positions)
+        rows = min(ROWS, -(-self.count // self.threads) * task.beam)
+        given = (never, source, source_first, task.limits, task.penalties)
+        made = (self._tokens, self._values, self._first, self._found, self._lengths)
+        made += (self._log_probabilities, self._scores, self._finished)
+        self.job = _Job(
+            ctypes.addressof(structure), self.count, self.threads, task.beam, task.best, max(rows, task.beam),
+            task.batch_tokens, task.begin_mark, task.end_mark, len(never), *(array.ctypes.data for array in given),
+            0, 0, 0, 0, *(array.ctypes.data for array in made), watched,
+            self.given_up.ctypes.data, self.ended.ctypes.data,
+        )  # fmt: skip
+        # What the job points to lives as long as it does, even if somebody who waits for workers is interrupted again.
+        self.job.kept = (structure, given, made, self.given_up, self.ended)
+
+    def outputs(self, number: int) -> list[Found]:
+        """What was found for one source, best first."""
+        return [self._output(number, n) for n in range(self._found[number])]
+
+    def so_far(self, number: int) -> list[int]:
+        """The best hypothesis of a source that is watched and has not ended."""
+        begin = int(self._first[number])
+        tokens: list[int] = self._tokens[begin : begin + int(self._lengths[number, 0])].tolist()
+        return tokens
+
+    def _output(self, number: int, n: int) -> Found:
+        begin, length = int(self._first[number] + n * self.task.limits[number]), int(self._lengths[number, n])
+        ended = bool(self._finished[number, n])
+        return Found(
+            self._tokens[begin : begin + length].tolist(),
+            float(self._scores[number, n]),
+            float(self._log_probabilities[number, n]),
+            ended,
+            self._values[begin : begin + length + ended].tolist(),
+        )
+
+
 def search(
     model: PackedTransformer,
     sources: Sequence[Sequence[int]],
@@ -68,46 +138,9 @@ def search(
     advanced: Callable[[int], None],
 ) -> list[list[Found]]:
     """The best outputs of each source; begin with the longest. `advanced` hears how many more are done."""
-    if not 1 <= task.best <= task.beam <= MAX_BEAM:
-        raise ValueError(f"the {task.best} best with a beam of {task.beam}: a beam has 1 to {MAX_BEAM} places")
-    count = len(sources)
-    longest = max((len(source) for source in sources), default=1)
-    largest = int(task.limits.max(initial=1))
-    source = np.fromiter((token for one in sources for token in one), dtype=np.int32)
-    first = np.concatenate([[0], np.cumsum([len(one) for one in sources], dtype=np.int64)]).astype(np.int64)
-    tokens_first = np.concatenate([[0], np.cumsum(task.limits * task.best)])
-    tokens, values = np.empty(int(tokens_first[-1]), dtype=np.int32), np.empty(int(tokens_first[-1]), dtype=np.float32)
-    never = np.array(task.forbidden, dtype=np.int64)
-    found, lengths = np.zeros(count, dtype=np.int32), np.zeros((count, task.best), dtype=np.int32)
-    log_probabilities, scores = np.zeros((count, task.best)), np.zeros((count, task.best))
-    finished = np.zeros((count, task.best), dtype=np.uint8)
-    structure = model.structure(max(longest, largest))
-    threads = max(1, min(threads, count))
-    rows = min(ROWS, -(-count // threads) * task.beam)
-    job = _Job(
-        ctypes.addressof(structure), count, threads, task.beam, task.best, max(rows, task.beam), task.batch_tokens,
-        task.begin_mark, task.end_mark, len(never),
-        *(array.ctypes.data for array in (never, source, first, task.limits, task.penalties)), 0, 0, 0, 0,
-        *(array.ctypes.data for array in (tokens, values, tokens_first, found, lengths)),
-        *(array.ctypes.data for array in (log_probabilities, scores, finished)),
-    )  # fmt: skip
-    # What the job points to lives as long as it does, even if somebody who waits for the workers is interrupted again.
-    job.kept = (structure, never, source, first, task, tokens, values, tokens_first, found, lengths)
-    job.kept += (log_probabilities, scores, finished)
-    _run(job, threads, advanced)
-
-    def output(number: int, n: int) -> Found:
-        begin, length = int(tokens_first[number] + n * task.limits[number]), int(lengths[number, n])
-        ended = bool(finished[number, n])
-        return Found(
-            tokens[begin : begin + length].tolist(),
-            float(scores[number, n]),
-            float(log_probabilities[number, n]),
-            ended,
-            values[begin : begin + length + ended].tolist(),
-        )
-
-    return [[output(number, n) for n in range(found[number])] for number in range(count)]
+    prepared = Prepared(model, sources, task, threads)
+    _run(prepared.job, prepared.threads, advanced)
+    return [prepared.outputs(number) for number in range(prepared.count)]
 
 
 def _run(job: _Job, threads: int, advanced: Callable[[int], None]) -> None:

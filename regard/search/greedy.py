@@ -9,7 +9,7 @@ from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine
-from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.hypotheses import Hypothesis, NBest, Watch
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, first_tokens, length_limits
 
@@ -22,11 +22,12 @@ def greedy_search(
     config: SearchConfig,
     longest: int | None = None,
     doubts: Doubts | None = None,
+    watch: Watch | None = None,
 ) -> list[list[Hypothesis]]:
     """One hypothesis for each row of `source` [B, S]; sentences leave the batch as they end.
 
     It gives what a beam of 1 gives, without keeping a beam in order, and with no rule for tokens. No output gets more
-    than `longest` tokens. `doubts` is told of choices that were too close to call.
+    than `longest` tokens. `doubts` is told of choices that were too close to call, `watch` of every step.
     """
     found = [NBest(1) for _ in range(len(source))]
     sentences = torch.arange(len(source), device=source.device)
@@ -47,6 +48,9 @@ def greedy_search(
         length = tokens.size(1) - 1
         ended = next_tokens == EOS_ID
         leaving = ended | (limits <= length) | log_probabilities.isnan()
+        if watch is not None:
+            for row in (~leaving).nonzero()[:, 0].tolist():
+                watch(int(sentences[row]), tokens[row, 1:].tolist())
         if not leaving.any():
             continue
         for row in leaving.nonzero()[:, 0].tolist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -24,6 +25,10 @@ class Hypothesis:
     """Of each token, and of the end mark if there is one."""
     looped: bool = False
     """Whether the guard against loops ended it."""
+
+
+Watch = Callable[[int, list[int]], None]
+"""Hears after each step of a search which sentence has which best hypothesis so far; what it raises ends the search."""
 
 
 class NBest:

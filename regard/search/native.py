@@ -10,7 +10,7 @@ import torch
 from regard.config import SearchConfig
 from regard.data.vocabulary import BOS_ID, EOS_ID
 from regard.native.engine import PackedTransformer
-from regard.native.search import Task, search
+from regard.native.search import Found, Task, search
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import check_best, forbidden_tokens, limits_of_lengths
@@ -27,9 +27,21 @@ def native_search(
     """The `best` hypotheses for each source, best first; `advanced` hears how many more sentences are done."""
     check_best(best, config)
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))  # the longest must not come last
-    limits = limits_of_lengths(torch.tensor([len(sources[index]) for index in order]), config, longest).numpy()
+    task = search_task(model, [len(sources[index]) for index in order], config, best, longest)
+    found = search(model, [sources[index] for index in order], task, torch.get_num_threads(), advanced)
+    results: list[list[Hypothesis]] = [[] for _ in sources]
+    for index, outputs in zip(order, found, strict=True):
+        results[index] = hypotheses(outputs, best)
+    return results
+
+
+def search_task(
+    model: PackedTransformer, lengths: Sequence[int], config: SearchConfig, best: int, longest: int | None
+) -> Task:
+    """What the engine is to do with sources of these lengths."""
+    limits = limits_of_lengths(torch.tensor(lengths), config, longest).numpy()
     penalties = [length_penalty(max(1, length), config) for length in range(int(limits.max(initial=1)) + 1)]
-    task = Task(
+    return Task(
         beam=config.beam,
         best=best,
         limits=limits,
@@ -39,19 +51,19 @@ def native_search(
         forbidden=forbidden_tokens(model.parts.output.out_features),
         batch_tokens=config.batch_tokens,
     )
-    found = search(model, [sources[index] for index in order], task, torch.get_num_threads(), advanced)
-    results: list[list[Hypothesis]] = [[] for _ in sources]
-    for index, outputs in zip(order, found, strict=True):
-        gathered = NBest(best)
-        for output in outputs:
-            gathered.add(
-                Hypothesis(
-                    tokens=output.tokens,
-                    score=output.score,
-                    log_probability=output.log_probability,
-                    finished=output.finished,
-                    token_log_probabilities=output.token_log_probabilities,
-                )
+
+
+def hypotheses(outputs: Sequence[Found], best: int) -> list[Hypothesis]:
+    """The same, as other searches give them."""
+    gathered = NBest(best)
+    for output in outputs:
+        gathered.add(
+            Hypothesis(
+                tokens=output.tokens,
+                score=output.score,
+                log_probability=output.log_probability,
+                finished=output.finished,
+                token_log_probabilities=output.token_log_probabilities,
             )
-        results[index] = gathered.best()
-    return results
+        )
+    return gathered.best()

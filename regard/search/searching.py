@@ -12,8 +12,9 @@ from regard.search.beam import beam_search
 from regard.search.coverage import CoverageEngine
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, is_invariant
+from regard.search.following import Follow
 from regard.search.greedy import greedy_search
-from regard.search.hypotheses import Hypothesis
+from regard.search.hypotheses import Hypothesis, Watch
 from regard.search.sampling import sample_search
 from regard.search.token_rules import rules_for
 
@@ -32,6 +33,10 @@ class Searching:
     config: SearchConfig
     best: int = 1
     longest: int | None = None
+    watch: Watch | None = None
+    """Hears of every step, but for sampling and for a search that is repeated."""
+    follow: Follow | None = None
+    """Is told of every step of a beam search for one sentence."""
 
     def search(
         self, sources: Sequence[Sequence[int]], beginnings: Sequence[Sequence[int]] = ()
@@ -43,14 +48,18 @@ class Searching:
         """
         certain = len(sources) == 1 or (is_invariant(self.engine) and not self.config.coverage_penalty)
         doubts = None if certain else Doubts(len(sources))
-        found = self._batch(sources, beginnings, doubts)
+        found = self._batch(sources, beginnings, doubts, self.watch)
         for index in doubts.sentences() if doubts is not None else ():
             own = slice(index, index + 1)
-            found[own] = self._batch(sources[own], beginnings[own], None)
+            found[own] = self._batch(sources[own], beginnings[own], None, None)
         return found
 
     def _batch(
-        self, sources: Sequence[Sequence[int]], beginnings: Sequence[Sequence[int]], doubts: Doubts | None
+        self,
+        sources: Sequence[Sequence[int]],
+        beginnings: Sequence[Sequence[int]],
+        doubts: Doubts | None,
+        watch: Watch | None,
     ) -> list[list[Hypothesis]]:
         config, best, longest = self.config, self.best, self.longest
         source, source_mask = pad(sources, self.model.device)
@@ -58,6 +67,6 @@ class Searching:
         engine = CoverageEngine(self.model) if config.coverage_penalty else self.engine
         if config.sampling:
             return sample_search(engine, source, source_mask, config, best, longest, rules, doubts)
-        if config.beam == best == 1 and is_plain(config, beginnings):
-            return greedy_search(engine, source, source_mask, config, longest, doubts)
-        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts)
+        if config.beam == best == 1 and is_plain(config, beginnings) and self.follow is None:
+            return greedy_search(engine, source, source_mask, config, longest, doubts, watch)
+        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, watch, self.follow)

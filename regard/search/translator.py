@@ -24,7 +24,7 @@ from regard.search.confidence import Calibration
 from regard.search.control import ControlledTranslator
 from regard.search.documents import translate_document
 from regard.search.engine import Engine, NativeEngine, engine_for
-from regard.search.hypotheses import Hypothesis
+from regard.search.hypotheses import Hypothesis, Watch
 from regard.search.mbr import by_utility
 from regard.search.native import native_search
 from regard.search.options import SearchOptions, search_config
@@ -207,6 +207,7 @@ class Translator:
         progress: Task | None,
         first_line: int,
         prefixes: Sequence[str] | None = None,
+        watch: Watch | None = None,
     ) -> list[list[Translation]]:
         check_best(best, search)
         check_texts(texts, first_line)
@@ -225,7 +226,7 @@ class Translator:
         if progress:
             progress.advance(len(texts) - len(filled))
         with self._evaluating():
-            found = self._find(sources, search, best, beginnings, progress)
+            found = self._find(sources, search, best, beginnings, progress, watch)
         for index, hypotheses in zip(filled, found, strict=True):
             translations[index] = self._ranked(hypotheses, search)[:best]
             _warn_of_loop(translations[index][0], first_line + index)
@@ -238,8 +239,9 @@ class Translator:
         best: int,
         beginnings: list[list[int]],
         progress: Task | None,
+        watch: Watch | None = None,
     ) -> list[list[Hypothesis]]:
-        """The best hypotheses of each source, in order."""
+        """The best hypotheses of each source, in order; one that is watched is searched step by step."""
 
         def advance(count: int) -> None:
             if progress and count:
@@ -247,13 +249,13 @@ class Translator:
 
         wanted = search.width if search.mbr else best
         packed = self._packed(search, beginnings)
-        if packed is not None:
+        if packed is not None and watch is None:
             return native_search(packed, sources, search, wanted, self.longest_target, advance)
         found: list[list[Hypothesis]] = [[] for _ in sources]
         most_rows = LOGITS_AT_ONCE // (search.width * self.tokenizers.target.vocabulary_size)
         for batch in token_batches([len(source) for source in sources], search.batch_tokens, most_rows):
             given = [beginnings[index] for index in batch] if beginnings else ()
-            hypotheses = self._search([sources[index] for index in batch], search, wanted, given)
+            hypotheses = self._search([sources[index] for index in batch], search, wanted, given, watch)
             for index, own in zip(batch, hypotheses, strict=True):
                 found[index] = own
             advance(len(batch))
@@ -266,10 +268,15 @@ class Translator:
         return engine.packed if isinstance(engine, NativeEngine) and wholly else None
 
     def _search(
-        self, sources: list[list[int]], search: SearchConfig, best: int, beginnings: Sequence[Sequence[int]] = ()
+        self,
+        sources: list[list[int]],
+        search: SearchConfig,
+        best: int,
+        beginnings: Sequence[Sequence[int]] = (),
+        watch: Watch | None = None,
     ) -> list[list[Hypothesis]]:
         """The best hypotheses of a batch."""
-        searching = Searching(self.model, self._engine(search.compute), search, best, self.longest_target)
+        searching = Searching(self.model, self._engine(search.compute), search, best, self.longest_target, watch)
         return searching.search(sources, beginnings)
 
     def _engine(self, compute: Compute) -> Engine:

@@ -1,0 +1,69 @@
+"""A search in C that goes on: sentences join those under way, and each leaves as it ends."""
+
+from __future__ import annotations
+
+import ctypes
+
+from regard.native.engine import PackedTransformer
+from regard.native.library import loaded
+from regard.native.search import ROWS, Prepared
+
+MOST_BYTES = 2**28
+"""Of keys and values that the sentences under way may come to need; one sentence alone may need more."""
+NO_MEMORY = "there is not enough memory for this search; ask for a smaller beam"
+
+
+class Bell:
+    """Rung from any thread, it brings a search back before the next sentence ends."""
+
+    def __init__(self) -> None:
+        self._rung = ctypes.c_int64()
+        self.place = ctypes.addressof(self._rung)
+
+    def ring(self) -> None:
+        self._rung.value = 1
+
+    def reset(self) -> None:
+        self._rung.value = 0
+
+
+class ResidentSearch:
+    """Searches with one model as it is now, for one thread; `close` it at the end.
+
+    After a MemoryError nothing is under way any more, and a new one must be made.
+    """
+
+    def __init__(self, model: PackedTransformer) -> None:
+        parts = model.parts
+        self._structure = model.structure(1)
+        position_bytes = 4 * len(parts.decoder) * 2 * parts.width
+        self._worker = loaded().open_search(ROWS, max(1, MOST_BYTES // position_bytes))
+        self._under_way: list[Prepared] = []
+        if self._worker is None:
+            raise MemoryError(NO_MEMORY)
+
+    def join(self, prepared: Prepared) -> None:
+        """Let sentences take part."""
+        self._under_way.append(prepared)
+        self._structure = prepared.structure  # what the worker uses from now on, even after these have ended
+        if self._worker is None or not loaded().join_search(self._worker, ctypes.byref(prepared.job)):
+            self._fail()
+
+    def run(self, steps: int, bell: Bell) -> int:
+        """Go on until a sentence ends, the bell rings or so many steps are done; gives how many sentences are left."""
+        left: int = -1 if self._worker is None else loaded().run_search(self._worker, steps, bell.place)
+        if left < 0:
+            self._fail()
+        self._under_way = [prepared for prepared in self._under_way if prepared.job.done < prepared.count]
+        return left
+
+    def close(self) -> None:
+        """Give everything up."""
+        if self._worker is not None:
+            loaded().close_search(self._worker)
+        self._worker = None
+        self._under_way = []
+
+    def _fail(self) -> None:
+        self.close()
+        raise MemoryError(NO_MEMORY)

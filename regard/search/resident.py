@@ -1,0 +1,99 @@
+"""A translator that never closes: texts join those under way, are searched beside them, and leave as they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from regard.config import SearchConfig
+from regard.native.resident import Bell, ResidentSearch
+from regard.native.search import Prepared
+from regard.search.native import hypotheses, search_task
+from regard.search.rules import check_best
+from regard.search.watching import text_so_far
+
+if TYPE_CHECKING:
+    from regard.search.translator import Translation, Translator
+
+
+class Joined:
+    """Texts that have joined a search; asked by the thread that runs it."""
+
+    def __init__(
+        self, translator: Translator, texts: Sequence[str], search: SearchConfig, best: int, watched: bool = False
+    ) -> None:
+        check_best(best, search)
+        packed = translator._packed(search)
+        assert packed is not None
+        self.search, self.best = search, best
+        self._translator = translator
+        self._wanted = search.width if search.mbr else best
+        encoded = translator.tokenizers.source.encode_batch(texts)
+        sources = [translator._with_end_mark(source, line) for line, source in enumerate(encoded, start=1)]
+        self.source_tokens = [len(source) for source in sources]
+        task = search_task(packed, self.source_tokens, search, self._wanted, translator.longest_target)
+        self.prepared = Prepared(packed, sources, task, unchanged=True, watched=watched)
+        self._told, self._told_of = np.zeros(len(sources), dtype=np.uint8), 0
+
+    @property
+    def left(self) -> int:
+        """How many are under way."""
+        return self.prepared.count - int(self.prepared.job.done)
+
+    def ended(self) -> list[int]:
+        """The numbers of the texts whose search has ended since this was last asked."""
+        if self.prepared.job.done == self._told_of:
+            return []
+        fresh = np.flatnonzero(self.prepared.ended != self._told)
+        self._told_of += len(fresh)
+        self._told[fresh] = 1
+        numbers: list[int] = fresh.tolist()
+        return numbers
+
+    def translations(self, number: int) -> list[Translation]:
+        """What was found for a text whose search has ended, best first."""
+        found = hypotheses(self.prepared.outputs(number), self._wanted)
+        return self._translator._ranked(found, self.search)[: self.best]
+
+    def so_far(self) -> Iterator[tuple[int, str]]:
+        """The text that each search under way holds for the best, where it is watched."""
+        for number in np.flatnonzero(self.prepared.ended == 0).tolist():
+            yield number, text_so_far(self._translator, self.prepared.so_far(number))
+
+    def give_up(self, number: int) -> None:
+        """Let a text leave before its end; from any thread."""
+        self.prepared.given_up[number] = 1
+
+
+class ResidentTranslator:
+    """Searches with one model, in one thread; its results are those of the `Translator`."""
+
+    def __init__(self, translator: Translator, search: SearchConfig) -> None:
+        packed = translator._packed(search)
+        assert packed is not None
+        self._translator, self._search = translator, ResidentSearch(packed)
+        self.left = 0
+        """Texts under way."""
+
+    @staticmethod
+    def suits(translator: Translator, search: SearchConfig) -> bool:
+        """Whether the engine in C does such a search with such a model."""
+        return translator._packed(search) is not None
+
+    def join(self, texts: Sequence[str], search: SearchConfig, best: int, watched: bool = False) -> Joined:
+        """Let texts that are not blank take part; all with the same numbers (`search.compute`)."""
+        joined = Joined(self._translator, texts, search, best, watched)
+        self._search.join(joined.prepared)
+        self.left += len(texts)
+        return joined
+
+    def run(self, steps: int, bell: Bell) -> None:
+        """Go on until a text's search ends, the bell rings, or so many steps are done."""
+        self.left = self._search.run(steps, bell)
+
+    def close(self) -> None:
+        """Give up what is under way."""
+        self._search.close()
+        self.left = 0

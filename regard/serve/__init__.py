@@ -1,0 +1,1 @@
+"""The service: models behind HTTP, many clients in the same batches."""

@@ -1,0 +1,257 @@
+"""The pool: jobs of many clients in, answers out; batches are shared, places are counted, nobody waits for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from regard.errors import InputError, RegardError
+from regard.serve.explanations import Explanations
+from regard.serve.faults import log_fault
+from regard.serve.jobs import (
+    Answer,
+    Batch,
+    Busy,
+    Job,
+    Observer,
+    Pair,
+    PoolSettings,
+    Progress,
+    Statistics,
+    TookTooLong,
+    WorkerFailed,
+)
+from regard.serve.pace import Pace
+from regard.serve.queue import FairQueue
+from regard.serve.requests import Request, Ways
+from regard.serve.routing import Served
+from regard.serve.searching import SearchWorker
+from regard.serve.workers import Desk, SideWorker, Worker
+
+STOPPING = 5.0
+"""Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
+WARM_TEXT = "1, 2, 3."
+
+
+class Pool:
+    """Translates for many clients at once; all its methods are for the event loop that started it."""
+
+    def __init__(self, served: Mapping[Pair, Served], settings: PoolSettings | None = None) -> None:
+        self.served = served
+        self.settings = settings = settings or PoolSettings()
+        self.workers = settings.workers or available_cores()
+        self._ways = Ways()
+        self._requests: set[Request] = set()
+        self._sentences = self._characters = 0
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._stopping = False
+        self._observers: list[Observer] = []
+        self._pace = Pace(self.workers)
+        self._threads_before = torch.get_num_threads()
+        self._search = FairQueue(self.workers, settings.slice_sentences, settings.batch_tokens)
+        self._side = FairQueue(1, settings.slice_sentences, settings.batch_tokens)
+        self._explanations = Explanations(settings.explanations, settings.seconds)
+        desk = Desk(self._found, self._grown, self._failed, self._observed)
+        self._threads: list[Worker] = [
+            *(SearchWorker(f"search-{n}", self._search, place, desk) for n, place in enumerate(self._search.places)),
+            *(SideWorker(f"side-{n}", self._side, place, desk) for n, place in enumerate(self._side.places)),
+        ]
+
+    async def start(self) -> None:
+        """Get every model ready by translating with it, then let the workers begin."""
+        self._threads_before = torch.get_num_threads()
+        torch.set_num_threads(1)  # threads that wait for each other at every product are slower than one
+        for served in self.served.values():
+            await asyncio.to_thread(served.translator.translate, [WARM_TEXT])
+        for thread in self._threads:
+            thread.start()
+
+    async def stop(self, grace: float = 10.0) -> None:
+        """Take on nothing more, finish what was taken on within `grace` seconds, and give up the rest."""
+        self._stopping = True
+        try:
+            async with asyncio.timeout(grace):
+                await self._empty.wait()
+        except TimeoutError:
+            for request in list(self._requests):
+                self._fail(request, Busy(STOPPING, "the server stops"))
+        self._explanations.close()
+        for queue in (self._search, self._side):
+            queue.close()
+        for thread in self._threads:
+            if thread.is_alive():
+                await asyncio.to_thread(thread.join, STOPPING)
+        torch.set_num_threads(self._threads_before)
+
+    async def translate(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> Answer:
+        """The answer to a job. Jobs of one `client` take turns among themselves; None: this one is its own.
+
+        Raises Busy where there is no room, TookTooLong after the time for one job, InputError for what the model
+        cannot do, WorkerFailed where something broke. Whoever is cancelled while waiting gives up the place.
+        """
+        with self._taken_on(pair, job, client) as request:
+            try:
+                async with asyncio.timeout(self.settings.seconds):
+                    return await request.answer
+            except TimeoutError:
+                raise self._too_long() from None
+
+    async def watch(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[Progress]:
+        """How the translation grows: the text so far of each sentence whenever it changes; the last has the answer."""
+        with self._taken_on(pair, job, client, watched=True) as request:
+            end = request.loop.time() + self.settings.seconds
+            told: tuple[str, ...] = ()
+            while not request.answer.done():
+                try:
+                    async with asyncio.timeout_at(end):
+                        await request.changed.wait()
+                except TimeoutError:
+                    raise self._too_long() from None
+                request.changed.clear()
+                if (texts := tuple(request.partial)) != told and not request.answer.done():
+                    told = texts
+                    yield Progress(texts)
+            answer = request.answer.result()
+            yield Progress(tuple(found[0].text for found in answer.translations), answer)
+
+    async def stream(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[str]:
+        """The text so far, its sentences joined by spaces, whenever it changes; the last is final."""
+        told = None
+        async for progress in self.watch(pair, job, client=client):
+            text = " ".join(filter(None, progress.texts))
+            if text != told or progress.answer is not None:
+                told = text
+                yield text
+
+    async def explain(
+        self, pair: Pair, source: str, target: str | None = None, beam: int | None = None
+    ) -> dict[str, Any]:
+        """The explanation of a sentence, as JSON can have it; one is made at a time."""
+        if self._stopping:
+            raise Busy(STOPPING, "the server stops")
+        return await self._explanations.explain(self._model(pair), source, target, beam)
+
+    def observe(self, observer: Observer) -> None:
+        """Let somebody hear of every batch, from the thread that did it."""
+        self._observers.append(observer)
+
+    @property
+    def statistics(self) -> Statistics:
+        """What there is to do now."""
+        return Statistics(
+            jobs=len(self._requests),
+            sentences=self._sentences,
+            characters=self._characters,
+            waiting=self._search.sentences + self._side.sentences,
+            explanations=self._explanations.count,
+        )
+
+    def _model(self, pair: Pair) -> Served:
+        if pair not in self.served:
+            raise InputError(f"there is no model from {pair.source!r} to {pair.target!r} here")
+        return self.served[pair]
+
+    @contextmanager
+    def _taken_on(self, pair: Pair, job: Job, client: Hashable | None, watched: bool = False) -> Iterator[Request]:
+        """A request that holds its places until the block ends, however it ends."""
+        served = self._model(pair)
+        request = Request(served, job, self._ways.of(served, job), client, watched)
+        self._check_room(request)
+        self._requests.add(request)
+        self._sentences += request.size
+        self._characters += request.characters
+        self._empty.clear()
+        try:
+            if request.size:
+                (self._side if request.at_side else self._search).put(request)
+            else:
+                request.answer.set_result(request.result())
+            yield request
+        finally:
+            self._requests.remove(request)
+            self._sentences -= request.size
+            self._characters -= request.characters
+            if request.left:
+                request.given_up = True
+                (self._side if request.at_side else self._search).remove(request)
+                self._search.ring()
+            if not self._requests:
+                self._empty.set()
+
+    def _check_room(self, request: Request) -> None:
+        settings = self.settings
+        if request.size > settings.queue_sentences or request.characters > settings.queue_characters:
+            raise InputError(
+                f"{request.size:,} sentences of {request.characters:,} characters are more than the "
+                f"{settings.queue_sentences:,} and {settings.queue_characters:,} that are taken on at once; send fewer"
+            )
+        if self._stopping:
+            raise Busy(STOPPING, "the server stops")
+        if (
+            self._sentences + request.size > settings.queue_sentences
+            or self._characters + request.characters > settings.queue_characters
+        ):
+            raise Busy(self._pace.seconds_for(self._sentences))
+
+    def _too_long(self) -> TookTooLong:
+        return TookTooLong(f"not done within {self.settings.seconds:g} s; send less at a time, or try again later")
+
+    def _observed(self, batch: Batch) -> None:
+        self._pace.add(batch.sentences, batch.seconds)
+        for observer in self._observers:
+            try:
+                observer(batch)
+            except Exception as error:
+                log_fault(error)
+
+    def _found(self, requests: list[Request]) -> None:
+        """From a worker: these are complete, but for alignments perhaps."""
+        done = []
+        for request in requests:
+            if request.job.alignment and not request.at_side:
+                request.to_side()
+                self._side.put(request)
+            else:
+                done.append(request)
+        self._on_loop(self._answer, done)
+
+    def _grown(self, requests: list[Request]) -> None:
+        self._on_loop(lambda request: request.changed.set(), requests)
+
+    def _failed(self, requests: Iterable[Request], error: Exception) -> None:
+        """From a worker: these cannot be done."""
+        if not isinstance(error, RegardError):
+            log_fault(error)
+            failure = WorkerFailed("something went wrong with this translation; the server's log says more")
+            failure.__cause__ = error
+            error = failure
+        self._on_loop(lambda request: self._fail(request, error), list(requests))
+
+    def _on_loop(self, action: Callable[[Request], object], requests: list[Request]) -> None:
+        """Have something done with requests where those who wait for them are."""
+        if requests:
+            try:
+                requests[0].loop.call_soon_threadsafe(lambda: [action(request) for request in requests])
+            except RuntimeError:  # the loop has been closed, and nobody waits any more
+                return
+
+    def _answer(self, request: Request) -> None:
+        if not request.answer.done():
+            request.answer.set_result(request.result())
+            request.changed.set()
+
+    def _fail(self, request: Request, error: Exception) -> None:
+        if request in self._requests and not request.answer.done():
+            request.answer.set_exception(error)
+            request.changed.set()
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,46 @@
+"""Which model translates which pair of languages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from regard.errors import InputError
+from regard.search.translator import Translator
+from regard.serve.jobs import Pair
+
+
+@dataclass(frozen=True)
+class Served:
+    """One loaded model."""
+
+    name: str
+    """The name of its folder, for people."""
+    languages: Pair
+    translator: Translator
+    parameters: int
+
+    @property
+    def calibrated(self) -> bool:
+        return self.translator.calibration is not None
+
+
+def load_models(folders: Sequence[Path]) -> dict[Pair, Served]:
+    """The models of folders, each for its own pair of languages."""
+    if not folders:
+        raise InputError("there is no model to serve: name the folder of at least one")
+    models: dict[Pair, Served] = {}
+    places: dict[Pair, Path] = {}
+    for folder in folders:
+        translator = Translator.load(folder)
+        pair = Pair(*translator.languages)
+        if pair in models:
+            raise InputError(
+                f"{places[pair]} and {folder} both translate from {pair.source!r} to {pair.target!r}, and a request "
+                "could mean either: serve one of them, or each on a port of its own"
+            )
+        parameters = sum(parameter.numel() for parameter in translator.model.parameters())
+        models[pair] = Served(folder.resolve().name, pair, translator, parameters)
+        places[pair] = folder
+    return models

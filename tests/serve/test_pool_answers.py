@@ -1,0 +1,147 @@
+"""Whatever is asked of the pool, with whomever it is batched: the answer is that of the translator alone."""
+
+import asyncio
+
+import pytest
+from pool_world import PAIR, TEXTS, use
+
+from regard.config import SearchConfig
+from regard.errors import InputError
+from regard.search.resident import ResidentTranslator
+from regard.search.translator import Translator
+from regard.serve.jobs import Answer, Job, Pair
+from regard.serve.pool import Pool
+from regard.text.glossary import Glossary
+from regard.text.spans import SpanFinder
+
+TERMS = (("apples", "poires"), ("cat", "matou"))
+
+
+def test_one_model_is_searched_in_c_and_the_other_is_not(
+    native_translator: Translator, plain_translator: Translator
+) -> None:
+    if not ResidentTranslator.suits(native_translator, SearchConfig()):
+        pytest.skip("no kernels here")
+    assert not ResidentTranslator.suits(plain_translator, SearchConfig())
+
+
+@pytest.mark.parametrize(("best", "beam"), [(1, None), (1, 1), (2, None), (3, 5), (4, None)])
+def test_translations_are_those_of_the_translator(translator: Translator, best: int, beam: int | None) -> None:
+    async def scenario(pool: Pool) -> list[Answer]:
+        jobs = [Job(tuple(TEXTS[start:]), best=best, beam=beam) for start in range(len(TEXTS))]
+        return await asyncio.gather(*(pool.translate(PAIR, job) for job in jobs))
+
+    answers = use(translator, scenario)
+    expected = translator.translate_nbest(TEXTS, best, beam=beam or max(best, translator.config.search.beam))
+    for start, answer in enumerate(answers):
+        assert answer.translations == expected[start:]
+        assert answer.alignments is answer.constraints is None
+
+
+def test_all_kinds_of_jobs_at_once(translator: Translator) -> None:
+    jobs = [
+        Job(tuple(TEXTS), best=2),
+        Job(tuple(TEXTS), alignment=True, best=2),
+        Job(tuple(TEXTS), glossary=TERMS),
+        Job(tuple(TEXTS), keep_spans=True, alignment=True),
+        Job(tuple(TEXTS), beam=1),
+    ]
+
+    async def scenario(pool: Pool) -> list[Answer]:
+        return await asyncio.gather(*(pool.translate(PAIR, job) for job in jobs * 3))
+
+    answers = use(translator, scenario)
+    assert answers[: len(jobs)] == answers[len(jobs) : 2 * len(jobs)] == answers[2 * len(jobs) :]
+    two, aligned, with_terms, kept, greedy = answers[: len(jobs)]
+    assert two.translations == aligned.translations == translator.translate_nbest(TEXTS, 2)
+    assert greedy.translations == translator.translate_nbest(TEXTS, 1, beam=1)
+    assert with_terms.constraints == translator.controlled(Glossary.of(TERMS)).translate(TEXTS)
+    assert kept.constraints == translator.controlled(keep=SpanFinder()).translate(TEXTS)
+    assert [[each.translation] for each in kept.constraints] == kept.translations
+    sources = [text for text, found in zip(TEXTS, two.translations, strict=True) for _ in found]
+    targets = [each.text for found in two.translations for each in found]
+    assert [each for own in aligned.alignments for each in own] == translator.align(sources, targets)
+    assert [len(own) for own in aligned.alignments] == [len(own) for own in two.translations]
+    assert [len(own) for own in kept.alignments] == [1] * len(TEXTS)
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_a_stream_grows_to_the_translation(translator: Translator, beam: int) -> None:
+    texts = [text for text in TEXTS if text]
+
+    async def follow(pool: Pool, text: str) -> list[str]:
+        return [partial async for partial in pool.stream(PAIR, Job((text,), beam=beam))]
+
+    async def scenario(pool: Pool) -> list[list[str]]:
+        streams, _ = await asyncio.gather(
+            asyncio.gather(*(follow(pool, text) for text in texts)), pool.translate(PAIR, Job(tuple(TEXTS * 3)))
+        )
+        return streams
+
+    streams = use(translator, scenario)
+    assert [stream[-1] for stream in streams] == translator.translate(texts, beam=beam)
+    assert sum(len(stream) > 2 for stream in streams) > len(streams) // 2
+    if beam == 1:
+        for stream in streams:
+            assert all(late.startswith(early) for early, late in zip(stream, stream[1:], strict=False))
+
+
+def test_a_document_can_be_watched_with_all_it_asks_for(translator: Translator) -> None:
+    job = Job(tuple(TEXTS), alignment=True, best=2)
+
+    async def scenario(pool: Pool) -> list[object]:
+        seen = [progress async for progress in pool.watch(PAIR, job)]
+        return [seen, await pool.translate(PAIR, job)]
+
+    seen, answer = use(translator, scenario)
+    assert seen[-1].answer == answer
+    assert seen[-1].texts == tuple(translator.translate(TEXTS))
+    assert all(progress.answer is None for progress in seen[:-1])
+    assert all(len(progress.texts) == len(TEXTS) for progress in seen)
+
+
+def test_terms_can_be_watched_too(translator: Translator) -> None:
+    async def scenario(pool: Pool) -> list[str]:
+        return [text async for text in pool.stream(PAIR, Job(tuple(TEXTS[:2]), glossary=TERMS))]
+
+    found = translator.controlled(Glossary.of(TERMS)).translate(TEXTS[:2])
+    assert use(translator, scenario)[-1] == " ".join(each.text for each in found)
+
+
+def test_nothing_to_translate(native_translator: Translator) -> None:
+    async def scenario(pool: Pool) -> list[Answer]:
+        return [await pool.translate(PAIR, Job(())), await pool.translate(PAIR, Job(("", " ")))]
+
+    nothing, blanks = use(native_translator, scenario)
+    assert nothing.translations == []
+    assert blanks.translations == native_translator.translate_nbest(["", " "], 1)
+
+
+@pytest.mark.parametrize(
+    ("job", "message"),
+    [
+        (Job(("a\nb",)), "line break"),
+        (Job(("\ud800",)), "surrogate"),
+        (Job(("a",), beam=101), "beam"),
+        (Job(("a",), best=0), "0 best"),
+        (Job(("a",), best=3, beam=2), "3 best"),
+        (Job(("a",), glossary=(("", "b"),)), "both sides"),
+        (Job(("a",) * 3000), "send fewer"),
+    ],
+)
+def test_what_cannot_be_done_is_said(native_translator: Translator, job: Job, message: str) -> None:
+    async def scenario(pool: Pool) -> None:
+        with pytest.raises(InputError, match=message):
+            await pool.translate(PAIR, job)
+        assert pool.statistics.jobs == pool.statistics.sentences == 0
+        assert (await pool.translate(PAIR, Job(("the cat",)))).translations
+
+    use(native_translator, scenario)
+
+
+def test_a_pair_without_a_model(native_translator: Translator) -> None:
+    async def scenario(pool: Pool) -> None:
+        with pytest.raises(InputError, match="no model from 'en' to 'de'"):
+            await pool.translate(Pair("en", "de"), Job(("a",)))
+
+    use(native_translator, scenario)
