@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
-from typer import Context
 from typer.core import TyperGroup
 
 from regard import progress
@@ -19,7 +18,7 @@ ORDER = (
 
 
 class _InOrder(TyperGroup):
-    def list_commands(self, ctx: Context) -> list[str]:
+    def list_commands(self, ctx: Any) -> list[str]:
         return sorted(super().list_commands(ctx), key=ORDER.index)
 
 
