@@ -255,8 +255,8 @@ def distill(
     teachers: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEACHER... [KEY=VALUE]...",
-            help="Model folders, several are an ensemble; keys that override the recipe's.",
+            metavar="TEACHER",
+            help="A model folder; several are an ensemble. Also KEY=VALUE, keys that override the recipe's.",
             show_default=False,
         ),
     ],
