@@ -174,7 +174,7 @@ class Bench:
         folder = self.runs / f"{BASELINE if lever.of_search else lever.slug}-{seed}"
         command = f"regard train {self.recipe} --run {folder} {shlex.join(given)}"
         config = load_config(self.recipe, [*given, *(lever.overrides if lever.of_search else ())])
-        self._train(folder, given)
+        self._require(folder, given)
         finished = json.loads((folder / FINISHED).read_text(encoding="utf-8"))
         figures = self._translated(folder, config, lever)
         return Measured(
@@ -188,11 +188,14 @@ class Bench:
             **figures,
         )
 
-    def _train(self, folder: Path, overrides: Sequence[str]) -> None:
+    def _require(self, folder: Path, overrides: Sequence[str]) -> None:
+        """See that a run is there, finished; what is there must be the same run."""
         if (folder / CONFIG).exists() and load_config(folder / CONFIG) != load_config(self.recipe, overrides):
             raise RegardError(f"{folder}: holds a run with other settings; choose another folder with --runs")
-        if (folder / FINISHED).exists():
-            return
+        if not (folder / FINISHED).exists():
+            self._train(folder, overrides)
+
+    def _train(self, folder: Path, overrides: Sequence[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         print(f"{folder}: {' '.join(overrides)}", file=sys.stderr, flush=True)
         command = [sys.executable, "-m", "regard", "train", self.recipe, "--run", str(folder), *overrides]

@@ -67,8 +67,8 @@ def test_runs_are_done_once_and_no_other_data_is_read(recipe, tmp_path, monkeypa
     given = ["--recipe", str(recipe), "--runs", str(tmp_path / "runs"), "--steps", "6", "--only", "pre-norm", "greedy"]
     given += ["--set", "train.processes=1"]
     started = []
-    run = levers.subprocess.run
-    monkeypatch.setattr(levers.subprocess, "run", lambda command, **how: started.append(command) or run(command, **how))
+    train = levers.Bench._train
+    monkeypatch.setattr(levers.Bench, "_train", lambda self, *given: started.append(given) or train(self, *given))
     table = measure_levers(parse(given))
     assert [row["lever"] for row in table.rows()] == ["baseline", "pre-norm", "greedy"]
     assert len(started) == 2, "a lever of the search needs no run"

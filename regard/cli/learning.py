@@ -129,7 +129,7 @@ def distill(
     teachers: Annotated[
         list[str],
         typer.Argument(
-            metavar="TEACHER... [KEY=VALUE]...",
+            metavar="TEACHER",
             help="Model folders, several are an ensemble; keys that override the recipe's.",
             show_default=False,
         ),

@@ -1,6 +1,9 @@
 """Two passes that must agree: the chunked loss equals autograd; runs resume, accumulate and divide exactly."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -62,6 +65,45 @@ def test_equals_autograd(smoothing, strength, with_bias, chunk_tokens, monkeypat
         )
         for one, other in zip(got, wanted, strict=True):
             torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_the_narrow_form_equals_autograd_where_nothing_is_narrow(with_bias, monkeypatch):
+    tensors, targets = leaves(with_bias=with_bias)
+    monkeypatch.setitem(consistency.CHUNK_ELEMENTS, "cpu", 8 * len(tensors[1]))
+    ours = consistency._ConsistentCrossEntropy.apply(*tensors, targets, 0.1, 2.0, torch.float64)
+    theirs = reference(*tensors, targets, 0.1, 2.0)
+    parameters = [tensor for tensor in tensors if tensor is not None]
+    got, wanted = (torch.autograd.grad(value[0], parameters) for value in (ours, theirs))
+    for one, other in zip((*ours, *got), (*theirs, *wanted), strict=True):
+        torch.testing.assert_close(one, other)
+
+
+IN_A_CHILD = """
+import torch
+from regard.train.consistency import consistent_cross_entropy
+from test_consistency import leaves, reference
+
+for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
+    tensors, targets = leaves(tokens=64, vocabulary=4000, dtype=torch.float32)
+    with torch.autocast("cpu", dtype=dtype):
+        losses = consistent_cross_entropy(*tensors, targets, 0.1, 5.0)
+    expected = reference(*tensors, targets, 0.1, 5.0)
+    torch.testing.assert_close(losses[0], expected[0], rtol=1e-2, atol=0)
+    for ours, theirs in zip(*(torch.autograd.grad(value[0], tensors) for value in (losses, expected))):
+        assert ours.dtype is torch.float32
+        assert not torch.equal(ours, theirs)
+        assert (ours - theirs).norm() < tolerance * theirs.norm()
+print("near")
+"""
+
+
+def test_is_near_autograd_where_products_are_narrow():
+    """In a child process that leaves alone the instructions of which some machines die."""
+    path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
+    child = subprocess.run([sys.executable, "-c", IN_A_CHILD], env=environment, capture_output=True, timeout=120)
+    assert child.stdout == b"near\n", child.stderr.decode()
 
 
 @pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")
