@@ -50,6 +50,12 @@ def test_it_writes_page_figure_and_data(regard, tiny_run, tmp_path):
     assert unpack(found["attention"]["cross"]).ndim == 4
 
 
+def test_a_terminal_obeys_no_text(regard, tiny_run):
+    done = regard("explain", tiny_run, "the \x1b[31mcat\x07", "--target", "le\x1b[2J\u202e chat")
+    assert done.code == 0, done.errors
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.output)
+
+
 def test_bare_json_stands_alone(regard, tiny_run):
     done = regard("explain", tiny_run, SENTENCE, "--json")
     assert json.loads(done.output)["format"] == "regard-explanation"
