@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from regard.explain.canvas import plain
 from regard.explain.words import Word
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def summary(explanation: Explanation) -> str:
         heading = "the model's own" if explanation.forced else "others it found"
         lines += ["", f"{heading}:"]
         lines += [f"  {each.score:8.3f}  {each.text}" for each in explanation.alternatives[:5]]
-    return "\n".join(lines)
+    return "\n".join(plain(line) for line in lines)  # whatever a text holds, a terminal obeys nothing of it
 
 
 def _strongest(shares: NDArray[np.floating], words: Sequence[Word]) -> str:

