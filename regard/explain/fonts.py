@@ -9,7 +9,7 @@ from functools import lru_cache
 from regard.explain.canvas import check_matplotlib
 
 FALLBACK = "DejaVu Sans"
-"""Comes with matplotlib."""
+"""Comes with matplotlib, as does Last Resort, which has a box for every letter and is left out here."""
 PREFERRED = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -52,7 +52,8 @@ def _choose(letters: frozenset[str]) -> tuple[tuple[str, ...], frozenset[str]]:
     chosen = [FALLBACK]
     missing = set(letters)
     by_name = {entry.name: entry.fname for entry in reversed(fontManager.ttflist)}
-    others = [name for name in sorted(by_name) if name not in PREFERRED and name != FALLBACK]
+    known = {FALLBACK, *PREFERRED}
+    others = [name for name in sorted(by_name) if name not in known and "LastResort" not in name.replace(" ", "")]
     for name in (FALLBACK, *PREFERRED, *others):
         if not missing:
             break

@@ -11,13 +11,16 @@ import pytest
 import torch
 from PIL import Image
 
+import regard as package
 from regard.errors import InputError
 from regard.explain.fonts import families_for
 from regard.explain.pictures.embeddings import principal_plane
+from regard.explain.pictures.heads import heads_picture
 from regard.explain.pictures.learning import curves_picture
 from regard.explain.pictures.masks import masks_picture
-from regard.explain.pictures.positions import positions_picture
+from regard.explain.pictures.positions import model_positions_picture, positions_picture
 from regard.explain.pictures.schedules import schedule_picture
+from regard.models.folder import load_model
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAGIC = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
@@ -60,7 +63,7 @@ def test_the_plane_is_that_of_principal_components():
     vectors = np.random.default_rng(0).normal(size=(40, 6)) * [9, 5, 1, 1, 1, 1] + 3
     points, variance = principal_plane(vectors)
     _, sizes, directions = torch.pca_lowrank(torch.tensor(vectors), q=6, niter=20)
-    expected = ((torch.tensor(vectors) - vectors.mean(axis=0)) @ directions)[:, :2].numpy()
+    expected = (vectors - vectors.mean(axis=0)) @ directions[:, :2].numpy()
     np.testing.assert_allclose(np.abs(points), np.abs(expected), atol=1e-6)
     shares = (sizes**2 / (sizes**2).sum()).numpy()
     assert variance == pytest.approx((shares[0], shares[1]))
@@ -93,8 +96,9 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("ending", MAGIC)
+@pytest.mark.parametrize(
+    ("name", "ending"), [*((name, ".png") for name in COMMANDS), ("positions", ".svg"), ("curves", ".pdf")]
+)
 def test_every_picture_is_drawn_in_every_form(regard, tiny_run, tmp_path, name, ending):
     arguments = [str(tiny_run) if word == "RUN" else word for word in COMMANDS[name]]
     output, data = tmp_path / f"{name}{ending}", tmp_path / "numbers.json"
@@ -109,23 +113,30 @@ def test_every_picture_is_drawn_in_every_form(regard, tiny_run, tmp_path, name, 
         assert image.getpixel((0, 0)) == (255, 255, 255)
 
 
-@pytest.mark.parametrize("part", ["encoder", "decoder", "cross"])
-def test_the_attention_of_a_sentence_is_drawn(regard, tiny_run, tmp_path, part):
+def test_the_attention_of_a_sentence_is_drawn(regard, tiny_run, tmp_path):
     output, data = tmp_path / "heads.png", tmp_path / "heads.json"
-    arguments = [tiny_run, "the cat eats 3 apples.", "--target", "le chat", "--part", part]
+    arguments = [tiny_run, "the cat eats 3 apples.", "--target", "le chat", "--part", "decoder"]
     done = regard("picture", "attention", *arguments, "--output", output, "--json", data)
     assert done.code == 0, done.errors
     found = json.loads(data.read_text(encoding="utf-8"))
-    weights = np.array(found["weights"])
-    assert weights.shape[2:] == (len(found["rows"]), len(found["columns"]))
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
+    assert found["rows"] == ["le", "chat", "</s>"]
+    assert found["columns"] == ["<s>", "le", "chat"]
+    assert output.read_bytes().startswith(MAGIC[".png"])
 
 
-def test_a_models_positions_are_its_own(regard, tiny_run, tmp_path):
-    data = tmp_path / "positions.json"
-    arguments = [tiny_run, "--length", "5", "--output", tmp_path / "positions.png", "--json", data]
-    assert regard("picture", "positions", *arguments).code == 0
-    assert np.array(json.loads(data.read_text())["positions"]).shape == (5, 16)
+def test_rows_and_columns_belong_to_the_part(tiny_run):
+    explanation = package.load(tiny_run).explain("the cat eats 3 apples.", "le chat")
+    for part in ("encoder", "decoder", "cross"):
+        found = heads_picture(explanation, part).to_json()
+        weights = np.array(found["weights"])
+        assert weights.shape[2:] == (len(found["rows"]), len(found["columns"]))
+        np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-4)
+
+
+def test_a_models_positions_are_its_own(tiny_run):
+    picture = model_positions_picture(load_model(tiny_run), 5, "run")
+    np.testing.assert_allclose(picture.table, positions_picture(5, 16).table, atol=1e-6)
+    assert "of run" in picture.to_text()
 
 
 def test_a_recipes_schedule_is_drawn(regard, tmp_path):
