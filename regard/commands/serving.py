@@ -12,7 +12,6 @@ from regard.errors import ConfigError, RegardError
 from regard.progress import note
 
 if TYPE_CHECKING:
-    from regard.serve.pages import Shown
     from regard.serve.service import Service
     from regard.serve.settings import ServeSettings
 
@@ -23,6 +22,7 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
     from regard.serve.app import make_app
     from regard.serve.server import address_of, listen, make_server, run_server
     from regard.serve.settings import load_settings, setting
+    from regard.web import assets
 
     given = {**dict(map(setting, others)), **{name: value for name, value in flags.items() if value is not None}}
     if models:
@@ -33,7 +33,7 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
     service = make_service(settings)
     if not settings.log_text:
         warnings.filterwarnings("ignore", category=UserWarning)  # of a translator: they may show what it reads
-    app = make_app(service, page_assets() if settings.page else {})
+    app = make_app(service, assets() if settings.page else {})
     with listen(settings) as listening:
         ready = partial(print, greeting(service, address_of(listening)), flush=True)
         run_server(make_server(app, settings, ready), settings, listening)
@@ -47,14 +47,14 @@ def make_service(settings: ServeSettings) -> Service:
     from regard.serve.pool import Pool
     from regard.serve.routing import load_models
     from regard.serve.service import Service
-    from regard.text.profiles import profiles_of
+    from regard.text.profiles import Profile, profiles_of
 
     keys = KeyRing.load(Path(settings.keys)) if settings.keys is not None else None
     if keys is not None and not keys.keys:
         note(f"{settings.keys}: holds no key, so nobody can have anything translated")
     folders = [Path(model) for model in settings.models]
     models = load_models(folders)
-    profiles = {}
+    profiles: dict[str, Profile] = {}
     for folder, pair in zip(folders, models, strict=True):
         found = profiles_of(folder, pair.source, pair.target)
         if not found:
@@ -70,14 +70,6 @@ def make_service(settings: ServeSettings) -> Service:
     return Service(Pool(models, pool_settings), Languages(list(models), profiles), settings, keys)
 
 
-def page_assets() -> dict[str, Shown]:
-    """The files of the web page, by name."""
-    from regard.serve.pages import Shown
-    from regard.web import assets
-
-    return {name: Shown(asset.content, asset.content_type) for name, asset in assets().items()}
-
-
 def greeting(service: Service, address: str) -> str:
     """What the server says when it is ready."""
     settings = service.settings
@@ -89,7 +81,7 @@ def greeting(service: Service, address: str) -> str:
     access = "open to anybody who reaches it" if service.keys is None else f"{len(service.keys.keys)} API keys"
     return "\n".join(
         [
-            f"regard serves at {address} (API: {address}/docs)",
+            f"Serving at {address} (API: {address}/docs)",
             *models,
             f"  limits: {settings.characters:,} characters a text, {settings.items:,} texts and "
             f"{settings.body_bytes:,} bytes a request, {settings.seconds:g} s; {settings.queue_sentences:,} sentences "

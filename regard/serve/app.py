@@ -14,9 +14,10 @@ from starlette.responses import Response
 from regard.serve.api import api_routes
 from regard.serve.guard import Guard, refused
 from regard.serve.libretranslate import libretranslate_routes
-from regard.serve.pages import Shown, page_routes
+from regard.serve.pages import page_routes
 from regard.serve.refusals import Refusal
 from regard.serve.service import Service
+from regard.web import Asset
 
 PATHS = (
     "/", "/translate", "/detect", "/languages", "/health", "/frontend/settings", "/translate_file", "/suggest", "/spec",
@@ -26,7 +27,7 @@ PATHS = (
 """The paths that figures and the log call by name."""
 
 
-def make_app(service: Service, assets: Mapping[str, Shown] | None = None) -> FastAPI:
+def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> FastAPI:
     """The application around a service; `assets` are the files of the web page."""
 
     @asynccontextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -13,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from regard.serve.guard import STATIC
-from regard.serve.openapi import describe_api
+from regard.serve.openapi import ERRORS, describe_api
 from regard.serve.refusals import Refusal
+from regard.web import Asset
 
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}"
@@ -25,26 +24,18 @@ STYLE = (
 )
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A file that the server shows: its content and its type."""
-
-    content: bytes
-    content_type: str
-
-
-def page_routes(app: FastAPI, assets: Mapping[str, Shown]) -> APIRouter:
+def page_routes(app: FastAPI, assets: Mapping[str, Asset]) -> APIRouter:
     """The index and its parts, and the description of the API."""
     router = APIRouter(include_in_schema=False)
-    tags = {name: f'"{hashlib.sha256(shown.content).hexdigest()[:32]}"' for name, shown in assets.items()}
 
     def file(name: str, request: Request) -> Response:
         if name not in assets:
             raise Refusal(404, "Not Found")
-        headers = {"ETag": tags[name], "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tags[name]:
+        asset = assets[name]
+        headers = {"ETag": asset.etag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == asset.etag:
             return Response(status_code=304, headers=headers)
-        return Response(assets[name].content, media_type=assets[name].content_type, headers=headers)
+        return Response(asset.content, media_type=asset.content_type, headers=headers)
 
     if "index.html" in assets:
 
@@ -78,10 +69,12 @@ def api_page(api: Mapping[str, Any]) -> str:
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">',
+        '<link rel="icon" href="data:,">',
         f"<title>{escape(api['info']['title'])}: API</title>",
         '<link rel="stylesheet" href="/docs/style.css"></head><body>',
         f"<h1>{escape(api['info']['title'])}</h1><p>{escape(api['info'].get('description', ''))}</p>",
-        '<p>For programs: <a href="/spec">OpenAPI</a>. Errors are always <code>{"error": "..."}</code>.</p>',
+        '<p>For programs: <a href="/spec">OpenAPI</a>. Errors are always <code>{"error": "..."}</code>:</p>',
+        _table([(str(status), escape(each["description"])) for status, each in ERRORS.items()]),
     ]
     operations = [
         (path, method, operation) for path, methods in api["paths"].items() for method, operation in methods.items()
@@ -95,13 +88,15 @@ def api_page(api: Mapping[str, Any]) -> str:
 
 
 def _operation(path: str, method: str, operation: Mapping[str, Any]) -> str:
-    rows = [
-        ("body", f"{escape(kind)}: {_name(content.get('schema', {}))}")
-        for kind, content in operation.get("requestBody", {}).get("content", {}).items()
-    ]
+    rows = []
+    body = operation.get("requestBody", {}).get("content", {})
+    if body:
+        [name] = {_name(content["schema"]) for content in body.values()}
+        rows.append(("body", f"{name} as {escape(' or '.join(body))}"))
     for status, response in operation["responses"].items():
-        kinds = [_name(content.get("schema", {})) for content in response.get("content", {}).values()]
-        rows.append((escape(status), f"{escape(response['description'])}: {' or '.join(kinds)}"))
+        if status.startswith("2"):
+            kinds = [f"{_name(content['schema'])} as {escape(kind)}" for kind, content in response["content"].items()]
+            rows.append(("answer", " or ".join(kinds)))
     return (
         f'<h3><span class="method">{escape(method.upper())}</span> <code>{escape(path)}</code></h3>'
         f"<p>{escape(operation.get('summary', ''))}</p>{_table(rows)}"

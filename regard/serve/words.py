@@ -41,7 +41,7 @@ def word_probabilities(translator: Translator, translation: Translation, words: 
         for index, (first, last) in enumerate(words):
             if start < last and first < stop:
                 logs[index] += log
-    return [round(math.exp(min(0.0, log)), 6) for log in logs]
+    return [float(f"{math.exp(min(0.0, log)):.6g}") for log in logs]
 
 
 def links_of(

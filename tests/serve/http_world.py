@@ -14,21 +14,24 @@ from regard.serve.app import make_app
 from regard.serve.jobs import Pair, PoolSettings
 from regard.serve.keys import KeyRing
 from regard.serve.languages import Languages
-from regard.serve.pages import Shown
 from regard.serve.pool import Pool
 from regard.serve.routing import Served
 from regard.serve.server import address_of, listen, make_server
 from regard.serve.service import Service
 from regard.serve.settings import ServeSettings
 from regard.text.profiles import Profile
+from regard.web import Asset
 
 http = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0), timeout=30)
 """One for all tests: to make one takes longer than what it is made for."""
 ENGLISH = ["the cat eats apples and the dog sees what my friend likes", "a man finds the thing that you want there"]
 FRENCH = ["le chat mange des pommes et le chien voit ce que mon ami aime", "un homme trouve la chose que vous voulez"]
 STAND_IN = {
-    "index.html": Shown(b"<!doctype html><title>page</title>", "text/html; charset=utf-8"),
-    "app.js": Shown(b"export {}", "text/javascript; charset=utf-8"),
+    name: Asset(name, content, f"{kind}; charset=utf-8", f'"{name}"')
+    for name, content, kind in (
+        ("index.html", b"<!doctype html><title>page</title>", "text/html"),
+        ("app.js", b"export {}", "text/javascript"),
+    )
 }
 
 
@@ -49,7 +52,12 @@ class FakePool(Pool):
 
 
 def make_service(
-    translator: Translator, *, keys: KeyRing | None = None, pool: dict[str, Any] | None = None, **settings: Any
+    translator: Translator,
+    *,
+    keys: KeyRing | None = None,
+    pool: dict[str, Any] | None = None,
+    pool_type: type[Pool] = FakePool,
+    **settings: Any,
 ) -> Service:
     """A service of one model, from English to French."""
     chosen = ServeSettings(**{"port": 0, "shutdown_seconds": 5, **settings})
@@ -58,7 +66,7 @@ def make_service(
     profiles = {"en": Profile.learn(ENGLISH), "fr": Profile.learn(FRENCH)}
     known = {code: profile for code, profile in profiles.items() if profile is not None}
     pool_settings = dataclasses.replace(PoolSettings(workers=1, seconds=chosen.seconds), **(pool or {}))
-    return Service(FakePool({pair: served}, pool_settings), Languages([pair], known), chosen, keys)
+    return Service(pool_type({pair: served}, pool_settings), Languages([pair], known), chosen, keys)
 
 
 def obedient(translator: Translator) -> Obedient:

@@ -4,7 +4,7 @@
 const [SURE, FAIR] = [0.6, 0.3];
 
 /** Offsets in UTF-16 of each character (code point) of a text, its end included; the service counts in characters. */
-export function characterOffsets(text) {
+function characterOffsets(text) {
   const offsets = [0];
   for (const character of text) offsets.push(offsets.at(-1) + character.length);
   return offsets;

@@ -6,7 +6,7 @@ const GAP = 34;
 const WIDEST_TOKEN = 110;
 
 /** Which nodes are shown: all, or only those that were kept, finished, or lie on the way to the result. */
-export function shownNodes(nodes, withDropped) {
+function shownNodes(nodes, withDropped) {
   return nodes.map((node, index) => ({ ...node, index }))
     .filter((node) => withDropped || node.kept || node.finished || node.best);
 }

@@ -52,7 +52,7 @@ export function cssColour([red, green, blue]) {
 }
 
 /** Relative luminance of a colour, as in the accessibility guidelines. */
-export function luminance(colour) {
+function luminance(colour) {
   const linear = colour.map((value) => (value <= 10 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
 }

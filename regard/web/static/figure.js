@@ -13,7 +13,7 @@ const LEGEND_MARKS = [0, 0.05, 0.25, 0.5, 1];
 const LEGEND_PIXELS = 160;
 
 /** What is singled out, in words: `voice` is "attention" or "attribution", the first part of the messages' names. */
-export function readOut({ rows, columns, matrix, voice }, { row, column }, say) {
+function readOut({ rows, columns, matrix, voice }, { row, column }, say) {
   if (row !== null && column !== null) {
     const share = percent(cellOf(matrix, row, column));
     return say(`${voice}.cell`, { row: rows[row], column: columns[column], share });
@@ -33,7 +33,7 @@ export function saveButtons(name, picture, say) {
 }
 
 /** A legend of the colours of shares. */
-export function shareLegend(say) {
+function shareLegend(say) {
   const canvas = element("canvas", { class: "ramp", width: LEGEND_PIXELS, height: 1, "aria-hidden": "true" });
   const context = canvas.getContext("2d");
   const scale = shareScale(currentTheme());

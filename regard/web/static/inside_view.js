@@ -15,7 +15,7 @@ export const FIRST_VIEW = {
 const MEAN_OF_ALL = { layer: null, head: "mean" };
 
 /** A choice that these heads have, or the mean of all. */
-export function validChoice(heads, { layer, head }) {
+function validChoice(heads, { layer, head }) {
   const pooled = head === "mean" || head === "max";
   const fine = layer === null ? pooled : layer < heads.length && (pooled || head < heads[0].length);
   return fine ? { layer, head } : MEAN_OF_ALL;

@@ -3,7 +3,7 @@ import { button, element } from "./dom.js";
 import { languageName } from "./language.js";
 
 /** The model that is served for a pair, or undefined. */
-export function servedModel(served, source, target) {
+function servedModel(served, source, target) {
   return served?.models.find((model) => model.source === source && model.target === target);
 }
 

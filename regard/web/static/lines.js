@@ -10,7 +10,7 @@ const WIDEST_LABEL = 150;
 const MOST_LINES = 4000;
 
 /** The pairs that get a line: all over 2 %, or, where they are too many, the strongest. */
-export function linkedPairs(matrix) {
+function linkedPairs(matrix) {
   const pairs = [];
   for (let row = 0; row < matrix.rows; row += 1) {
     for (let column = 0; column < matrix.columns; column += 1) {

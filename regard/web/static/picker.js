@@ -4,7 +4,7 @@ import { element, button, roving, withVariables } from "./dom.js";
 import { chosenMatrix } from "./weights.js";
 
 /** What can be chosen of heads [L][H], row by row: {layer, head} as `chosenMatrix` takes them. */
-export function choicesOf(heads) {
+function choicesOf(heads) {
   const columns = [...heads[0].keys(), "mean", "max"];
   const rows = heads.map((_, layer) => columns.map((head) => ({ layer, head })));
   return [...rows.flat(), { layer: null, head: "mean" }, { layer: null, head: "max" }];

@@ -8,7 +8,7 @@ const PIXELS_A_UNIT = 2;
 const MARGIN = 16;
 
 /** Hand a file to the browser's downloads. */
-export function download(name, blob) {
+function download(name, blob) {
   const address = URL.createObjectURL(blob);
   const link = element("a", { href: address, download: name });
   document.body.append(link);
@@ -23,7 +23,7 @@ export function saveJson(name, value) {
 }
 
 /** A copy of a drawn SVG that needs no style sheet: what the page's styles say is written into it. */
-export function standAlone(svg) {
+function standAlone(svg) {
   const copy = svg.cloneNode(true);
   const [originals, copies] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
   originals.forEach((original, index) => {
@@ -43,7 +43,7 @@ export function standAlone(svg) {
 }
 
 /** The text of a drawn SVG as a file of its own. */
-export function svgText(svg) {
+function svgText(svg) {
   return new XMLSerializer().serializeToString(standAlone(svg));
 }
 

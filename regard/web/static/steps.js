@@ -9,7 +9,7 @@ const PAUSE_OF_PLAY = 900;
 const SPACE_MARK = "\u2581";
 
 /** The candidates of a step; where the token that was taken is not among them, it comes last, with its rank. */
-export function shownCandidates(step) {
+function shownCandidates(step) {
   const list = step.candidates.map((candidate, index) =>
     ({ ...candidate, rank: index + 1, taken: index + 1 === step.rank }));
   if (!list.some((candidate) => candidate.taken)) {
