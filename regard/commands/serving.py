@@ -59,7 +59,9 @@ def make_service(settings: ServeSettings) -> Service:
         found = profiles_of(folder, pair.source, pair.target)
         if not found:
             note(f"{folder}: has no languages.json, so `auto` tells its languages by their scripts alone")
-        profiles |= found
+        for code, profile in found.items():
+            # Of two, the one from the more varied text.
+            profiles[code] = min(profiles.get(code, profile), profile, key=lambda each: each.typical)
     pool_settings = PoolSettings(
         workers=settings.workers,
         queue_sentences=settings.queue_sentences,

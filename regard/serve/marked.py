@@ -10,7 +10,8 @@ from regard.serve.routing import Served
 from regard.serve.sentences import Document, Wanted, cut, translate_pieces
 from regard.serve.words import Range, links_of
 from regard.text.documents import Part
-from regard.text.markup import Passage, take_markup_apart
+from regard.text.markup import take_markup_apart
+from regard.text.passages import Passage
 
 
 async def translate_markup(

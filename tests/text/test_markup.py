@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from regard.text.markup import Passage, take_markup_apart
+from regard.text.markup import take_markup_apart
+from regard.text.passages import Passage
 from regard.text.projection import Links
 from regard.text.units import Unit
 
