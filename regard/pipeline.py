@@ -28,6 +28,7 @@ from regard.progress import note, task
 from regard.recipe import format_config, load_config
 from regard.search.options import plain_search
 from regard.search.translator import Translator
+from regard.text.profiles import learn_profiles, save_profiles
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.probe import agreed_precision
@@ -132,6 +133,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
     if team.leads:
+        save_profiles(run, learn_profiles(prepared, config.data.source_language, config.data.target_language))
         write_file(run / CARD, card.write(config, result.to_json()).encode())
     return result
 

@@ -21,7 +21,7 @@ FLOW = (
     ("models",),
     ("train",),
     ("search",),
-    ("evaluate", "explain"),
+    ("evaluate", "explain", "web"),
     ("portability",),
     ("card",),
     ("pipeline",),

@@ -125,6 +125,15 @@ def is_wrong_script(text: str, scripts: tuple[str, ...]) -> bool:
     return familiar < _LEAST_SHARE * (familiar + strangers)
 
 
+def share_in_scripts(text: str, scripts: tuple[str, ...]) -> float:
+    """Which share of a text's letters is of the scripts; all of it where none are known, or there is no letter."""
+    if not scripts:
+        return 1.0
+    right, other = _patterns(scripts)
+    familiar, strangers = len(right.findall(text)), len(other.findall(text))
+    return familiar / (familiar + strangers) if familiar + strangers else 1.0
+
+
 def main_script(text: str) -> str:
     """The script that most of a text's letters belong to, or `no known script`."""
     counts = Counter(name for character in text if character.isalpha() for name in [_script(ord(character))] if name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ import torch
 
 from regard.errors import InputError, RegardError
 from regard.serve.explanations import Explanations
+from regard.serve.faults import log_fault
 from regard.serve.jobs import (
     Answer,
     Batch,
@@ -33,7 +33,6 @@ from regard.serve.routing import Served
 from regard.serve.searching import SearchWorker
 from regard.serve.workers import Desk, SideWorker, Worker
 
-LOG = logging.getLogger("regard.serve")
 STOPPING = 5.0
 """Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
 WARM_TEXT = "1, 2, 3."
@@ -208,8 +207,8 @@ class Pool:
         for observer in self._observers:
             try:
                 observer(batch)
-            except Exception:
-                LOG.exception("an observer of batches failed")
+            except Exception as error:
+                log_fault(error)
 
     def _found(self, requests: list[Request]) -> None:
         """From a worker: these are complete, but for alignments perhaps."""
@@ -228,7 +227,7 @@ class Pool:
     def _failed(self, requests: Iterable[Request], error: Exception) -> None:
         """From a worker: these cannot be done."""
         if not isinstance(error, RegardError):
-            LOG.error("a worker failed: %s", error, exc_info=error)
+            log_fault(error)
             failure = WorkerFailed("something went wrong with this translation; the server's log says more")
             failure.__cause__ = error
             error = failure

@@ -59,6 +59,11 @@ def put_together(pieces: Sequence[Piece], translations: Sequence[str], source_la
     All white space stays, but where one of the two languages is written without spaces: then sentences of a line are
     parted by a space or by nothing, as the target language has it.
     """
+    return "".join(replaced(pieces, translations, source_language, language))
+
+
+def replaced(pieces: Sequence[Piece], translations: Sequence[str], source_language: str, language: str) -> list[str]:
+    """What each piece becomes, in order."""
     source_spaces, target_spaces = writes_spaces(source_language), writes_spaces(language)
     remaining = iter(translations)
     texts = []
@@ -69,4 +74,4 @@ def put_together(pieces: Sequence[Piece], translations: Sequence[str], source_la
             texts.append(" " if target_spaces else "")
         else:
             texts.append(piece.text)
-    return "".join(texts)
+    return texts

@@ -1,52 +1,29 @@
 """The page in a real browser: drawn without an error, by keyboard too, and with every text shown as itself."""
 
-import shutil
-
 import pytest
 from attention_examples import maps_of
+from browsing import browser, new_tab
 from test_page import pronoun_example
 
 from regard.explain.page import AttentionPage, CellBar, Note, Section, SentenceView, ShareBar, Text, write_page
 
-playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
 pytestmark = pytest.mark.slow
+__all__ = ["browser", "new_tab"]
 
 PAYLOADS = ["<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>", "&lt;b&gt;", "javascript:alert(1)"]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as engine:
-        try:
-            system = shutil.which("chromium") or shutil.which("google-chrome")
-            started = engine.chromium.launch(executable_path=system, args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"no Chromium that starts: {str(error).splitlines()[0]}")
-        yield started
-        started.close()
-
-
 @pytest.fixture
-def open_page(browser, tmp_path):
+def open_page(new_tab, tmp_path):
     """Open a page from the disk; after the test, nothing may have been complained of."""
-    complaints = []
-    contexts = []
 
-    def open_it(page, width=1280, scheme="light"):
+    def open_it(page, **options):
         path = write_page(page, tmp_path / "page.html")
-        contexts.append(browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme))
-        tab = contexts[-1].new_page()
-        tab.on("console", lambda message: complaints.append(message.text))
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("dialog", lambda dialog: complaints.append("a dialog opened"))
-        tab.on("request", lambda request: request.url.startswith("file:") or complaints.append(request.url))
+        tab = new_tab("file:", **options)
         tab.goto(path.as_uri())
         return tab
 
-    yield open_it
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    return open_it
 
 
 def shown_readouts(tab):

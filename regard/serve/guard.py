@@ -1,0 +1,140 @@
+"""What stands around every request: the name it calls us by, headers for safety, figures, the log, and faults."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Collection, Mapping
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from regard.serve.faults import log_fault
+from regard.serve.metrics import OTHER, Metrics
+from regard.serve.refusals import ClientLeft, Refusal, refusal_of
+from regard.serve.settings import ServeSettings
+
+log = logging.getLogger("regard.serve")
+STATIC = "/static/"
+CLIENT_LEFT = 499
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+SAFETY: Mapping[str, str] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_PORT = re.compile(r":\d{1,5}$")
+
+
+class Guard:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp, settings: ServeSettings, metrics: Metrics, paths: Collection[str]) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+        self._paths = frozenset(paths)
+        self._hosts = settings.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        exchange = _Exchange(scope, receive, send, self._settings)
+        began = time.perf_counter()
+        self._metrics.in_flight.inc()
+        try:
+            await self._answer(scope, exchange)
+        except ClientLeft:
+            exchange.status = CLIENT_LEFT
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                log_fault(error)
+                refusal = Refusal(500, "Internal error; the server's log says more")
+            if not exchange.status:
+                await refused(refusal)(scope, exchange.receive, exchange.send)
+        finally:
+            seconds = time.perf_counter() - began
+            self._metrics.in_flight.dec()
+            route = self.route_of(scope["path"])
+            status = exchange.status or CLIENT_LEFT
+            self._metrics.add_request(route, scope["method"], status, seconds)
+            log.info("%s %s %d %.0f ms", scope["method"][:10], route, status, 1000 * seconds)
+
+    async def _answer(self, scope: Scope, exchange: _Exchange) -> None:
+        headers = Headers(scope=scope)
+        if self._hosts is not None and _name_of(headers.get("host", "")) not in self._hosts:
+            raise Refusal(421, "Invalid request: this server does not go by that name; its setting `hosts` says which")
+        if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
+            await _preflight()(scope, exchange.receive, exchange.send)
+            return
+        await self._app(scope, exchange.receive, exchange.send)
+
+    def route_of(self, path: str) -> str:
+        """The label of a path: one that we have, or `other`."""
+        if path in self._paths:
+            return path
+        return STATIC if path.startswith(STATIC) else OTHER
+
+
+class _Exchange:
+    """A request and its answer on their way, with headers added to the one and the end of the other noted."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, settings: ServeSettings) -> None:
+        headers = Headers(scope=scope)
+        self._receive, self._send = receive, send
+        self._unread = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        origin = headers.get("origin")
+        self._origin = origin if origin is not None and settings.cors and _allowed(origin, settings) else None
+        self.status = 0
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.disconnect" or not message.get("more_body", False):
+            self._unread = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = MutableHeaders(scope=message)
+            for name, value in SAFETY.items():
+                headers.setdefault(name, value)
+            headers.setdefault("Cache-Control", "no-store")
+            if self._origin is not None:
+                headers["Access-Control-Allow-Origin"] = self._origin
+                headers.add_vary_header("Origin")
+            else:
+                headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
+            if self._unread:  # what is left of the body must not hold the connection
+                headers["Connection"] = "close"
+        await self._send(message)
+
+
+def refused(refusal: Refusal) -> Response:
+    """A refusal as an answer: always the same form."""
+    return JSONResponse({"error": refusal.sentence}, refusal.status, refusal.headers)
+
+
+def _preflight() -> Response:
+    """The answer to a browser that asks first; whether its origin is allowed, another header says."""
+    headers = {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "3600",
+    }
+    return Response(status_code=204, headers=headers)
+
+
+def _allowed(origin: str, settings: ServeSettings) -> bool:
+    return "*" in settings.cors or origin in settings.cors
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without its port and without the brackets of IPv6."""
+    return _PORT.sub("", host.strip().lower()).strip("[]")

@@ -1,0 +1,70 @@
+"""Figures of the service for Prometheus; no label can take more values than the server itself knows of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from regard.serve.jobs import Batch, Statistics
+
+OTHER = "other"
+METHODS = ("GET", "POST", "HEAD", "OPTIONS")
+STATUSES = (200, 204, 304, 400, 403, 404, 405, 408, 413, 415, 421, 429, 499, 500, 503)
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+class Metrics:
+    """What is counted, and the page that shows it."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "regard_requests", "Requests answered.", ("route", "method", "status"), registry=self.registry
+        )
+        self.seconds = Histogram(
+            "regard_request_seconds", "Time from request to answer.", ("route",), buckets=SECONDS,
+            registry=self.registry,
+        )  # fmt: skip
+        self.in_flight = Gauge("regard_requests_in_flight", "Requests under way.", registry=self.registry)
+        self.characters = Counter("regard_characters", "Characters taken on.", ("pair",), registry=self.registry)
+        self._queue = {
+            name: Gauge(f"regard_queue_{name}", meaning, registry=self.registry)
+            for name, meaning in (
+                ("jobs", "Jobs that wait or are under way."),
+                ("sentences", "Sentences that wait or are under way."),
+                ("waiting", "Sentences that nobody has begun."),
+                ("explanations", "Explanations that wait or are under way."),
+            )
+        }
+        self.batches = Histogram(
+            "regard_batch_sentences", "Sentences searched side by side when some of them ended.", ("pair",),
+            buckets=SENTENCES, registry=self.registry,
+        )  # fmt: skip
+        self.sentences = Counter("regard_sentences", "Sentences translated.", ("pair",), registry=self.registry)
+        self.tokens = Counter("regard_tokens", "Tokens read and written.", ("pair", "side"), registry=self.registry)
+
+    def watch_queue(self, statistics: Callable[[], Statistics]) -> None:
+        """Take the length of the queue from the pool whenever somebody looks."""
+        for name, gauge in self._queue.items():
+            gauge.set_function(lambda name=name: float(getattr(statistics(), name)))  # type: ignore[misc]
+
+    def add_batch(self, batch: Batch) -> None:
+        """Count sentences that were translated; called from the thread that did it."""
+        pair = str(batch.pair)
+        self.batches.labels(pair).observe(batch.together)
+        self.sentences.labels(pair).inc(batch.sentences)
+        self.tokens.labels(pair, "source").inc(batch.source_tokens)
+        self.tokens.labels(pair, "target").inc(batch.target_tokens)
+
+    def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count a request that has been answered."""
+        known = method if method in METHODS else OTHER
+        self.requests.labels(route, known, str(status) if status in STATUSES else OTHER).inc()
+        self.seconds.labels(route).observe(seconds)
+
+    def page(self) -> tuple[bytes, str]:
+        """The figures as Prometheus reads them, and the type of that text."""
+        return generate_latest(self.registry), CONTENT_TYPE_PLAIN_0_0_4

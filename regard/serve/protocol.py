@@ -1,0 +1,116 @@
+"""Connections with limits: how large headers are, how long they take, how many clients there are."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from regard.serve.settings import ServeSettings
+
+LINGER = 0.5
+"""Seconds in which a client who is refused may take the answer, and whatever it sends is dropped."""
+_PHRASES = {
+    400: "Bad Request",
+    408: "Request Timeout",
+    431: "Request Header Fields Too Large",
+    503: "Service Unavailable",
+}
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol, for clients that are slow, or send headers without end, or are too many."""
+
+    settings = ServeSettings()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._timer: asyncio.TimerHandle | None = None
+        self._head_bytes = 0
+        self._refused = False
+        if len(self.connections) > self.settings.connections:
+            self.refuse(503, "Server busy: there are as many connections as it can hold", "Retry-After: 5\r\n")
+            return
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_is_there()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._timer is not None and self._head_bytes > self.settings.header_bytes:
+            self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        self._wait_for_head()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._head_is_there()
+        size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
+        if size > self.settings.header_bytes:
+            self._refuse_head()
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        if not self._refused:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._refused:
+            self._head_bytes = 0
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self.refuse(400, f"Invalid request: {msg}")
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: the request is answered as if it had not asked for another protocol."""
+
+    def refuse(self, status: int, sentence: str, headers: str = "") -> None:
+        """Answer without asking the application, and close the connection."""
+        self._refused = True
+        self._head_is_there()
+        if self.transport.is_closing():
+            return
+        body = json.dumps({"error": sentence})
+        self.transport.write(
+            f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+            f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{headers}\r\n{body}".encode("ascii")
+        )
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        # Closed at once, with something unread, the connection would be reset, and the answer lost.
+        self.loop.call_later(LINGER, self.transport.close)
+
+    def _refuse_head(self) -> None:
+        self.refuse(431, f"Invalid request: the headers have more than {self.settings.header_bytes} bytes")
+
+    def _wait_for_head(self) -> None:
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.settings.header_seconds, self._head_is_late)
+
+    def _head_is_there(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _head_is_late(self) -> None:
+        self._timer = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._wait_for_head()  # an answer is still on its way on this connection
+        else:
+            self.refuse(408, f"Invalid request: the headers did not arrive within {self.settings.header_seconds:g} s")
+
+
+def bounded_protocol(settings: ServeSettings) -> type[BoundedProtocol]:
+    """The protocol with the limits of some settings."""
+    members: dict[str, Any] = {"settings": settings}
+    return type("BoundedProtocol", (BoundedProtocol,), members)

@@ -1,0 +1,75 @@
+"""The work behind our own endpoints: whole answers, and answers that are told as they form."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Hashable, Sequence
+from dataclasses import dataclass
+
+from regard.serve.answers import copied_answer, rich_answer
+from regard.serve.faults import log_fault
+from regard.serve.refusals import refusal_of
+from regard.serve.routing import Served
+from regard.serve.schemas import ErrorTold, RichTold
+from regard.serve.sentences import Document, Wanted, cut, is_controlled, job_of, sentences_of, translate_pieces
+from regard.serve.service import Service
+from regard.text.documents import Part, Piece, replaced
+from regard.text.glossary import Glossary
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that may be done."""
+
+    served: Served | None
+    """None: the texts are in the target language already."""
+    target: str
+    texts: list[str]
+    wanted: Wanted
+    client: Hashable | None
+
+
+async def translate_rich(service: Service, asked: Asked) -> list[RichTold]:
+    """The answer for each text."""
+    if asked.served is None:
+        return [copied_answer(asked.target, text) for text in asked.texts]
+    translator = asked.served.translator
+    pieces = [cut(translator, text, service.settings.sentence_tokens) for text in asked.texts]
+    documents = await translate_pieces(service.pool, asked.served, pieces, asked.wanted, asked.client)
+    return await asyncio.to_thread(lambda: [rich_answer(translator, document) for document in documents])
+
+
+async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str, str]]:
+    """`partial` with the text so far, whenever it grows; at the end `done` with the answer, or `error`."""
+    try:
+        if asked.served is None:
+            yield "done", copied_answer(asked.target, asked.texts[0]).model_dump_json()
+            return
+        translator, languages = asked.served.translator, asked.served.languages
+        pieces = cut(translator, asked.texts[0], service.settings.sentence_tokens)
+        sentences = [piece.text for piece in pieces if piece.part is Part.SENTENCE]
+        glossary = Glossary.of(asked.wanted.glossary) if asked.wanted.glossary else None
+        controlled = any(is_controlled(sentence, asked.wanted, glossary) for sentence in sentences)
+        job = job_of(sentences, asked.wanted, controlled)
+        async for progress in service.pool.watch(languages, job, client=asked.client):
+            if progress.answer is None:
+                text = _text_so_far(pieces, progress.texts, translator.languages)
+                yield "partial", json.dumps({"text": text}, ensure_ascii=False)
+            else:
+                document = Document(pieces, sentences_of(sentences, progress.answer), translator.languages)
+                told = await asyncio.to_thread(rich_answer, translator, document)
+                yield "done", told.model_dump_json()
+    except Exception as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            log_fault(error)
+        sentence = refusal.sentence if refusal else "Internal error; the server's log says more"
+        yield "error", ErrorTold(error=sentence).model_dump_json()
+
+
+def _text_so_far(pieces: Sequence[Piece], texts: Sequence[str], languages: tuple[str, str]) -> str:
+    """The document up to the last sentence that has begun; those before it that have not are left out."""
+    written = replaced(pieces, texts, *languages)
+    begun = [index for index, piece in enumerate(pieces) if piece.part is Part.SENTENCE and written[index]]
+    return "".join(written[: begun[-1] + 1]) if begun else ""

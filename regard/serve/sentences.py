@@ -1,0 +1,147 @@
+"""From texts to jobs and back: documents are cut into sentences, and those with something to keep go a way apart."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from regard.search.alignment import Alignment
+from regard.search.control_report import TermUse
+from regard.search.translator import Translation, Translator
+from regard.serve.jobs import Answer, Job
+from regard.serve.pool import Pool
+from regard.serve.routing import Served
+from regard.text.documents import Part, Piece, replaced, take_apart
+from regard.text.glossary import Glossary
+from regard.text.spans import KINDS, SpanFinder
+
+TELLING = tuple(kind for kind in KINDS if kind != "numbers")
+"""Kinds of spans for which a sentence goes through the slower search that keeps them, and its numbers with them."""
+_FINDER = SpanFinder(TELLING)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of every sentence of a request."""
+
+    best: int = 1
+    glossary: tuple[tuple[str, str], ...] = ()
+    keep_spans: bool = True
+    alignment: bool = False
+    beam: int | None = None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence and what was found for it, best first."""
+
+    source: str
+    translations: list[Translation]
+    alignments: list[Alignment] | None = None
+    terms: tuple[TermUse, ...] = ()
+
+
+@dataclass(frozen=True)
+class Document:
+    """A text in its pieces, and its sentences translated."""
+
+    pieces: list[Piece]
+    sentences: list[Sentence]
+    languages: tuple[str, str]
+
+    def pieces_with(self, choice: int = 0) -> list[str]:
+        """What each piece becomes if each sentence is the `choice`-th best there is of it."""
+        texts = [each.translations[min(choice, len(each.translations) - 1)].text for each in self.sentences]
+        return replaced(self.pieces, texts, *self.languages)
+
+    def text(self, choice: int = 0) -> str:
+        """The whole translation."""
+        return "".join(self.pieces_with(choice))
+
+    def alternatives(self, count: int) -> list[str]:
+        """Other translations of the whole, likeliest first, no two the same."""
+        most = max((len(each.translations) for each in self.sentences), default=0)
+        texts = dict.fromkeys(self.text(choice) for choice in range(most))
+        return [text for text in texts if text != self.text()][:count]
+
+
+def cut(translator: Translator, text: str, most_tokens: int) -> list[Piece]:
+    """The pieces of a text; a sentence with more tokens than fit comes in parts."""
+    longest = min(translator.longest_source - 1, translator.config.data.max_tokens, most_tokens)
+    encode = translator.tokenizers.source.encode
+
+    def fits(sentence: str) -> bool:
+        # No token is shorter than a byte.
+        return len(sentence.encode()) <= longest or len(encode(sentence)) <= longest
+
+    return take_apart(text, translator.languages[0], fits)
+
+
+async def translate_pieces(
+    pool: Pool, served: Served, documents: Sequence[list[Piece]], wanted: Wanted, client: Hashable | None
+) -> list[Document]:
+    """Translate all sentences of some documents."""
+    texts = [piece.text for pieces in documents for piece in pieces if piece.part is Part.SENTENCE]
+    found = iter(await translate_sentences(pool, served, texts, wanted, client))
+    return [
+        Document(pieces, [next(found) for piece in pieces if piece.part is Part.SENTENCE], served.translator.languages)
+        for pieces in documents
+    ]
+
+
+async def translate_sentences(
+    pool: Pool, served: Served, texts: Sequence[str], wanted: Wanted, client: Hashable | None
+) -> list[Sentence]:
+    """Translate sentences: those with terms or spans in one job, the others, which can have n best, in another."""
+    glossary = Glossary.of(wanted.glossary) if wanted.glossary else None
+    groups: dict[bool, list[int]] = {}
+    for index, text in enumerate(texts):
+        groups.setdefault(is_controlled(text, wanted, glossary), []).append(index)
+    tasks = [
+        asyncio.ensure_future(
+            pool.translate(
+                served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client
+            )
+        )
+        for controlled, indices in groups.items()
+    ]
+    try:
+        answers = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    sentences: dict[int, Sentence] = {}
+    for indices, answer in zip(groups.values(), answers, strict=True):
+        sentences |= dict(zip(indices, sentences_of([texts[index] for index in indices], answer), strict=True))
+    return [sentences[index] for index in range(len(texts))]
+
+
+def is_controlled(text: str, wanted: Wanted, glossary: Glossary | None) -> bool:
+    """Whether a sentence has terms or spans that must come through."""
+    return bool((wanted.keep_spans and _FINDER.find(text)) or (glossary and glossary.find(text)))
+
+
+def job_of(texts: Sequence[str], wanted: Wanted, controlled: bool) -> Job:
+    """What is asked of the pool."""
+    return Job(
+        texts=tuple(texts),
+        best=wanted.best,
+        glossary=wanted.glossary if controlled else (),
+        keep_spans=wanted.keep_spans and controlled,
+        alignment=wanted.alignment,
+        beam=wanted.beam,
+    )
+
+
+def sentences_of(texts: Sequence[str], answer: Answer) -> list[Sentence]:
+    """The answer of the pool, sentence by sentence."""
+    return [
+        Sentence(
+            text,
+            answer.translations[index],
+            answer.alignments[index] if answer.alignments is not None else None,
+            answer.constraints[index].terms if answer.constraints is not None else (),
+        )
+        for index, text in enumerate(texts)
+    ]

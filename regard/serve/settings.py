@@ -1,0 +1,166 @@
+"""The settings of the service: flags before environment before file before defaults, each checked in one place."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self, get_origin
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from regard.config import Section
+from regard.errors import ConfigError
+
+ENVIRONMENT = "REGARD_SERVE_"
+LOOPBACK = frozenset(("127.0.0.1", "::1", "localhost"))
+
+
+class ServeSettings(Section):
+    """Everything that can be set about `regard serve`."""
+
+    models: tuple[str, ...] = Field((), strict=False, description="model folders, one for each direction")
+    host: str = Field("127.0.0.1", min_length=1, max_length=255, description="the address to listen on")
+    port: int = Field(5000, ge=0, le=65535, description="the port to listen on; 0: any that is free")
+    hosts: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="names by which requests may call the server (`Host`); none: any, or on a loopback address those "
+        "of this machine",
+    )
+    proxies: tuple[str, ...] = Field(
+        (), strict=False, description="addresses of proxies whose X-Forwarded-For is believed"
+    )
+    cors: tuple[str, ...] = Field(
+        (), strict=False, description='origins whose pages may use the API, or "*"; none: only our own page'
+    )
+    page: bool = Field(True, description="serve the web page at /")
+    metrics: bool = Field(True, description="serve figures for Prometheus at /metrics")
+    keys: str | None = Field(None, description="a file of API keys; then each request for work needs one")
+    log_level: Literal["warning", "info", "debug"] = Field("info", description="how much is logged")
+    log_text: bool = Field(False, description="also log the texts of users")
+
+    body_bytes: int = Field(131_072, ge=256, description="largest body of a request")
+    characters: int = Field(2000, ge=1, description="longest text, in characters")
+    items: int = Field(50, ge=1, description="most texts of one request")
+    total_characters: int = Field(20_000, ge=1, description="all texts of one request together, in characters")
+    alternatives: int = Field(10, ge=0, le=99, description="most alternatives of a translation")
+    explain_characters: int = Field(500, ge=1, description="longest text to explain, in characters")
+    glossary_terms: int = Field(50, ge=0, description="most terms of a glossary")
+    sentence_tokens: int = Field(256, ge=2, description="tokens of a sentence; a longer one is cut at clause marks")
+    seconds: float = Field(30.0, gt=0, le=3600, description="time for the work of one request, its waiting included")
+    body_seconds: float = Field(10.0, gt=0, description="time in which a body must arrive")
+    header_bytes: int = Field(16_384, ge=512, description="most bytes of a request's headers")
+    header_seconds: float = Field(10.0, gt=0, description="time in which headers must arrive")
+    keep_alive_seconds: int = Field(5, ge=1, description="after which a connection with nothing to do is closed")
+    connections: int = Field(1000, ge=1, description="most connections at once")
+    key_rate: int = Field(600, ge=0, description="requests a minute for each key, if it has no rate of its own; 0: any")
+    address_rate: int = Field(
+        0, ge=0, description="requests a minute for each address, where there are no keys; 0: any"
+    )
+    shutdown_seconds: int = Field(30, ge=0, description="time to finish what was begun when asked to stop")
+
+    workers: int = Field(0, ge=0, le=512, description="threads that translate; 0: one for each core")
+    queue_sentences: int = Field(2048, ge=1, description="sentences that may wait or be under way")
+    queue_characters: int = Field(1_000_000, ge=1, description="their characters together")
+    batch_tokens: int = Field(4096, ge=1, description="source tokens that are taken up at once")
+
+    @model_validator(mode="after")
+    def _limits_agree(self) -> Self:
+        if self.characters > self.total_characters:
+            raise ValueError(
+                f"`characters` ({self.characters:,}) must not be more than `total_characters` "
+                f"({self.total_characters:,})"
+            )
+        if self.total_characters > self.queue_characters:
+            raise ValueError(
+                f"`total_characters` ({self.total_characters:,}) must not be more than `queue_characters` "
+                f"({self.queue_characters:,}), or a request could never be taken on"
+            )
+        if "*" in self.cors and len(self.cors) > 1:
+            raise ValueError('`cors` is "*" or a list of origins, not both')
+        return self
+
+    @property
+    def allowed_hosts(self) -> frozenset[str] | None:
+        """Names that a request may call the server by; None: any."""
+        if self.hosts:
+            return frozenset(name.lower() for name in self.hosts) | LOOPBACK
+        return LOOPBACK if self.host in LOOPBACK else None
+
+
+def load_settings(
+    path: Path | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None
+) -> ServeSettings:
+    """Settings from a TOML file, under those of the environment, under flags; a flag that is None was not given."""
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for where, given in (
+        (str(path), _read_toml(path) if path is not None else {}),
+        ("the environment", _from_environment(environment)),
+        ("the command line", {name: value for name, value in flags.items() if value is not None}),
+    ):
+        values |= given
+        origins |= dict.fromkeys(given, where)
+    try:
+        return ServeSettings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(detail, origins) for detail in error.errors())) from None
+
+
+def setting(override: str) -> tuple[str, Any]:
+    """The name and the value of `name=value`, as on the command line."""
+    name, equals, text = override.partition("=")
+    if not equals or not name.strip():
+        raise ConfigError(f"--set {override!r}: write it as name=value, for example --set items=20")
+    return name.strip(), _value(name.strip(), text.strip())
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for variable, text in sorted(environment.items()):
+        if variable.startswith(ENVIRONMENT) and variable != f"{ENVIRONMENT}CONFIG":
+            name = variable.removeprefix(ENVIRONMENT).lower()
+            found[name] = _value(name, text)
+    return found
+
+
+def _value(name: str, text: str) -> Any:
+    """A value that was written as text: a list has commas between its parts, all else is as in TOML, or a string."""
+    field = ServeSettings.model_fields.get(name)
+    if field is not None and get_origin(field.annotation) is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    if field is not None and field.annotation in (str, str | None):
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):
+        return text
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file of settings; docs/service.md shows one") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read as settings ({error})") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _explain(detail: ErrorDetails, origins: Mapping[str, str]) -> str:
+    name = str(detail["loc"][0]) if detail["loc"] else ""
+    where = origins.get(name, "the settings")
+    message = detail["msg"].removeprefix("Value error, ")
+    if detail["type"] == "extra_forbidden":
+        close = difflib.get_close_matches(name, ServeSettings.model_fields, n=1)
+        hint = f"did you mean `{close[0]}`?" if close else "docs/service.md lists them all"
+        return f"{where}: there is no setting `{name}`; {hint}"
+    if not name:
+        return f"{where}: {message}"
+    return f"{where}: `{name}` is {detail['input']!r}: {message[0].lower()}{message[1:]}"

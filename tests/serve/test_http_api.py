@@ -1,0 +1,154 @@
+"""Our own endpoints: answers with all their parts, events as a translation forms, and the page."""
+
+import json
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from http_world import http, make_service, serving
+
+from regard.search.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def address(plain_translator: Translator) -> Iterator[str]:
+    """A server with a real model, which has learned next to nothing."""
+    with serving(make_service(plain_translator)) as found:
+        yield found
+
+
+def post(address: str, path: str, **body: object) -> httpx.Response:
+    return http.post(f"{address}/api/{path}", json={"source": "en", "target": "fr", **body}, timeout=30)
+
+
+def test_models_and_limits(address: str) -> None:
+    told = http.get(f"{address}/api/models").json()
+    assert told["models"] == [
+        {
+            "name": "tiny", "source": "en", "target": "fr", "source_name": "English", "target_name": "French",
+            "calibrated": False, "parameters": 1234,
+        }
+    ]  # fmt: skip
+    assert told["limits"] == {
+        "characters": 2000, "alternatives": 10, "explain_characters": 500, "glossary_terms": 50, "items": 50,
+    }  # fmt: skip
+    assert told["api_key_required"] is False
+
+
+def test_translation_with_everything(address: str, plain_translator: Translator) -> None:
+    text = "  The cat eats 3 apples. A man sees 11 apples.\n\nthe dog "
+    told = post(address, "translate", text=text, best=2, alignment=True).json()
+    sentences = told["sentences"]
+    assert [each["source"] for each in sentences] == ["The cat eats 3 apples.", "A man sees 11 apples.", "the dog"]
+    assert [each["before"] for each in sentences] == ["  ", " ", "\n\n"]
+    assert told["after"] == " "
+    expected = plain_translator.translate_nbest([each["source"] for each in sentences], 2)
+    for sentence, own in zip(sentences, expected, strict=True):
+        assert [each["text"] for each in sentence["translations"]] == [each.text for each in own]
+        assert [each["score"] for each in sentence["translations"]] == pytest.approx([each.score for each in own])
+        assert all(
+            sentence["source"][word["start"] : word["stop"]] == word["text"] for word in sentence["source_words"]
+        )
+        for translation in sentence["translations"]:
+            words = translation["words"]
+            assert all(translation["text"][word["start"] : word["stop"]] == word["text"] for word in words)
+            assert all(0 <= word["probability"] <= 1 for word in words)
+            for source, target in translation["alignment"]:
+                assert 0 <= source < len(sentence["source_words"])
+                assert 0 <= target < len(words)
+    best = [each["translations"][0]["text"].strip() for each in sentences]
+    assert told["text"] == f"  {best[0]} {best[1]}\n\n{best[2]} "
+    several = post(address, "translate", texts=["the dog", "the cat"]).json()["results"]
+    assert [each["sentences"][0]["source"] for each in several] == ["the dog", "the cat"]
+
+
+def test_words_are_as_likely_as_their_tokens(address: str, plain_translator: Translator) -> None:
+    told = post(address, "translate", text="the cat eats 3 apples.").json()
+    [sentence] = told["sentences"]
+    [[own]] = plain_translator.translate_nbest(["the cat eats 3 apples."], 1)
+    product = 1.0
+    for word in sentence["translations"][0]["words"]:
+        product *= word["probability"]
+    tokens = own.token_log_probabilities[: len(own.tokens)]
+    assert product == pytest.approx(2.718281828459045 ** sum(tokens), rel=0.05)
+
+
+def test_glossary_and_spans(address: str) -> None:
+    told = post(
+        address, "translate", text="the cat sees {name}.", glossary=[{"source": "cat", "target": "matou"}]
+    ).json()
+    assert "matou" in told["text"]
+    assert "{name}" in told["text"]
+    assert told["sentences"][0]["constraints"] == [{"term": "cat", "wanted": "matou", "met": True}]
+
+
+def events(response: httpx.Response) -> list[tuple[str, dict[str, object]]]:
+    found = []
+    for block in response.text.split("\n\n"):
+        if block:
+            name, data = block.split("\n")
+            found.append((name.removeprefix("event: "), json.loads(data.removeprefix("data: "))))
+    return found
+
+
+def test_stream_ends_with_the_answer(address: str) -> None:
+    response = post(address, "stream", text="the cat eats 3 apples. the dog")
+    assert response.headers["content-type"].startswith("text/event-stream")
+    *partial, (last, told) = events(response)
+    assert last == "done"
+    assert {name for name, _ in partial} <= {"partial"}
+    assert told == post(address, "translate", text="the cat eats 3 apples. the dog").json()
+
+
+def test_explanations_are_passed_on(address: str) -> None:
+    told = post(address, "explain", text=" the \n cat", translation="le chat", beam=3).json()
+    assert told["source"]["text"] == "the cat"
+    assert told["target"] == {"text": "le chat", "forced": True}
+    assert told["beam"] == 3
+
+
+REFUSED = {
+    "neither": ("translate", {}),
+    "both": ("translate", {"text": "x", "texts": ["x"]}),
+    "best": ("translate", {"text": "x", "best": 12}),
+    "no best": ("translate", {"text": "x", "best": 0}),
+    "best as text": ("translate", {"text": "x", "best": "2"}),
+    "unknown": ("translate", {"text": "x", "secret-word": 1}),
+    "wordless term": ("translate", {"text": "x", "glossary": [{"source": " ", "target": "y"}]}),
+    "term twice": ("translate", {"text": "x", "glossary": [{"source": "a", "target": "y"}] * 2}),
+    "terms": (
+        "translate",
+        {"text": "x", "glossary": [{"source": f"a{n}", "target": "y"} for n in range(51)]},
+    ),
+    "stream of texts": ("stream", {"texts": ["x"]}),
+    "best of a stream": ("stream", {"text": "x", "best": 2}),
+    "long": ("explain", {"text": "x" * 501}),
+    "long target": ("explain", {"text": "x", "translation": "y" * 501}),
+    "blank": ("explain", {"text": "  "}),
+    "same": ("explain", {"text": "x", "source": "fr"}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(address: str, name: str) -> None:
+    path, body = REFUSED[name]
+    told = post(address, path, **body)
+    assert told.status_code == 400
+    assert list(told.json()) == ["error"]
+    assert "secret-word" not in told.text
+
+
+def test_our_own_endpoints_take_json_alone(address: str) -> None:
+    told = http.post(f"{address}/api/translate", data={"text": "x", "source": "en", "target": "fr"})
+    assert told.status_code == 415
+
+
+def test_page_and_its_parts(address: str) -> None:
+    page = http.get(address)
+    assert page.text == "<!doctype html><title>page</title>"
+    part = http.get(f"{address}/static/app.js")
+    assert part.headers["content-type"] == "text/javascript; charset=utf-8"
+    again = http.get(f"{address}/static/app.js", headers={"If-None-Match": part.headers["etag"]})
+    assert again.status_code == 304
+    for path in ("/static/../pyproject.toml", "/static/nothing", "/static/%2e%2e/%2e%2e/etc/passwd"):
+        assert http.get(address + path).status_code == 404

@@ -1,0 +1,325 @@
+"""Limits: bodies, headers, keys, rates, names, origins; what is odd is refused, repeated nowhere and logged nowhere."""
+
+import json
+import logging
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from http_world import http, make_service, obedient, serving
+
+from regard.search.translator import Translator
+from regard.serve.keys import KeyRing, add_key
+from regard.serve.rates import Rates, client_of
+from regard.serve.service import Service
+
+SECRET = "Geheimnis"
+TRANSLATE = {"q": "the cat", "source": "en", "target": "fr"}
+
+
+@pytest.fixture(scope="module")
+def service(plain_translator: Translator) -> Service:
+    return make_service(obedient(plain_translator), body_seconds=0.5, header_seconds=0.5, header_bytes=4096)
+
+
+@pytest.fixture(scope="module")
+def address(service: Service) -> Iterator[str]:
+    with serving(service) as found:
+        yield found
+
+
+def exchange(address: str, sent: bytes, wait: float = 5.0) -> bytes:
+    """Send bytes, and read until the server closes the connection or `wait` is over."""
+    place = urlsplit(address)
+    with socket.create_connection((place.hostname, place.port), timeout=wait) as connection:
+        connection.sendall(sent)
+        received = b""
+        try:
+            while part := connection.recv(65536):
+                received += part
+        except TimeoutError:
+            received += b"[still open]"
+    return received
+
+
+def head(path: str, **headers: str) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+BAD_BODIES = {
+    "not JSON": b"{",
+    "not UTF-8": b'{"q": "\xff"}',
+    "NaN": b'{"q": "%s", "source": "en", "target": "fr", "alternatives": NaN}' % SECRET.encode(),
+    "Infinity": b'{"q": "x", "source": "en", "target": "fr", "alternatives": -Infinity}',
+    "huge number": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1' + b"0" * 5000 + b"}",
+    "huge power": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1e999}',
+    "fraction": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1.5}',
+    "truth": b'{"q": "x", "source": "en", "target": "fr", "alternatives": true}',
+    "surrogate": b'{"q": "%s \\ud800", "source": "en", "target": "fr"}' % SECRET.encode(),
+    "surrogate in a name": b'{"q": "x", "source": "en", "target": "fr", "\\udc00": 1}',
+    "NUL": b'{"q": "%s \\u0000", "source": "en", "target": "fr"}' % SECRET.encode(),
+    "twice": b'{"q": "x", "q": "%s", "source": "en", "target": "fr"}' % SECRET.encode(),
+    "unknown": b'{"q": "x", "%s": 1, "source": "en", "target": "fr"}' % SECRET.encode(),
+    "deep lists": b'{"q": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
+    "deep objects": b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
+    "deep and open": b"[" * 100_000,
+    "a number": b"7",
+    "null": b"null",
+    "nothing": b"",
+    "q an object": b'{"q": {"%s": 1}, "source": "en", "target": "fr"}' % SECRET.encode(),
+    "list in a list": b'{"q": [["x"]], "source": "en", "target": "fr"}',
+    "source a secret": b'{"q": "x", "source": "%s %s", "target": "fr"}' % ((SECRET.encode(),) * 2),
+}
+
+
+@pytest.mark.parametrize("path", ["/translate", "/detect", "/api/translate", "/api/stream", "/api/explain"])
+@pytest.mark.parametrize("name", BAD_BODIES)
+def test_odd_bodies_are_refused_and_not_repeated(address: str, name: str, path: str) -> None:
+    told = http.post(address + path, content=BAD_BODIES[name], headers={"Content-Type": "application/json"})
+    assert told.status_code == 400
+    assert list(told.json()) == ["error"]
+    assert SECRET not in told.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"q=%ff&source=en&target=fr",
+        b"q=a%00b&source=en&target=fr",
+        b"\xff=\xfe",
+        b"q=x&source=en&source=fr&target=fr",
+        b"&".join([b"q=x"] * 2000),
+    ],
+)
+def test_odd_forms_are_refused(address: str, body: bytes) -> None:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    told = http.post(f"{address}/translate", content=body, headers=kind)
+    assert told.status_code == 400
+    assert list(told.json()) == ["error"]
+
+
+def test_odd_multiparts_are_refused(address: str) -> None:
+    for kind, body in (
+        ("multipart/form-data", b"x"),
+        ("multipart/form-data; boundary=a", b"--a\r\n\r\n\xff\r\n--a--"),
+        ("multipart/form-data; boundary=a", b"--a"),
+        ("multipart/form-data; boundary=a", b'--a\r\nContent-Disposition: form-data; name="q"\r\n\r\nx\r\n--a--'),
+    ):
+        told = http.post(f"{address}/translate", content=body, headers={"Content-Type": kind})
+        assert told.status_code == 400, body
+    assert http.post(f"{address}/translate", content=b"x", headers={"Content-Type": "image/png"}).status_code == 415
+
+
+def test_large_bodies_are_refused_whatever_they_declare(address: str) -> None:
+    declared = exchange(address, head("/translate", Content_Length="131073"))
+    assert declared.startswith(b"HTTP/1.1 413")
+    chunk = b"10000\r\n" + b" " * 65536 + b"\r\n"
+    undeclared = exchange(address, head("/translate", Transfer_Encoding="chunked") + chunk * 3)
+    assert undeclared.startswith(b"HTTP/1.1 413")
+    assert b'{"error"' in undeclared
+    assert b"[still open]" not in undeclared
+
+
+def test_slow_bodies_and_slow_headers_are_cut_off(address: str) -> None:
+    assert exchange(address, head("/translate", Content_Length="100") + b"{").startswith(b"HTTP/1.1 408")
+    assert exchange(address, b"POST /translate HTTP/1.1\r\nHost: a").startswith(b"HTTP/1.1 408")
+    assert exchange(address, b"").startswith(b"HTTP/1.1 408")
+
+
+def test_an_unread_body_does_not_hold_its_connection(address: str) -> None:
+    received = exchange(address, head("/nowhere", Content_Length="1000") + b"{")
+    assert received.startswith(b"HTTP/1.1 404")
+    assert b"[still open]" not in received
+
+
+def test_large_headers_are_refused(address: str) -> None:
+    for value in ("x" * 5000, "x" * 200_000):
+        assert exchange(address, head("/translate", X_Long=value)).startswith(b"HTTP/1.1 431")
+    unfinished = b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000
+    assert exchange(address, unfinished).startswith(b"HTTP/1.1 431")
+
+
+def test_what_is_no_http_gets_an_error_of_the_same_form(address: str) -> None:
+    received = exchange(address, b"\x16\x03\x01 nonsense\r\n\r\n")
+    assert received.startswith(b"HTTP/1.1 400")
+    assert list(json.loads(received.split(b"\r\n\r\n")[1])) == ["error"]
+
+
+def test_a_connection_serves_several_requests(address: str) -> None:
+    with httpx.Client(base_url=address) as client:
+        for _ in range(5):
+            assert client.post("/translate", json=TRANSLATE).json() == {"translatedText": "THE CAT"}
+
+
+def test_headers_for_safety(address: str) -> None:
+    for path in ("/", "/health", "/docs", "/nowhere", "/static/app.js"):
+        headers = http.get(address + path).headers
+        assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "cache-control" in headers
+        assert "server" not in headers
+        assert "access-control-allow-origin" not in headers
+
+
+def test_other_names_are_refused(address: str) -> None:
+    assert http.get(f"{address}/health", headers={"Host": "evil.example"}).status_code == 421
+    for name in ("localhost:5000", "127.0.0.1", "[::1]:80"):
+        assert http.get(f"{address}/health", headers={"Host": name}).status_code == 200
+
+
+def test_origins_are_allowed_by_name(plain_translator: Translator, address: str) -> None:
+    asking = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    assert "access-control-allow-origin" not in http.options(f"{address}/translate", headers=asking).headers
+    with serving(make_service(obedient(plain_translator), cors=("https://a.example",))) as allowing:
+        told = http.options(f"{allowing}/translate", headers=asking)
+        assert (told.status_code, told.headers["access-control-allow-origin"]) == (204, "https://a.example")
+        told = http.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://a.example"})
+        assert told.headers["access-control-allow-origin"] == "https://a.example"
+        told = http.post(f"{allowing}/translate", json=TRANSLATE, headers={"Origin": "https://b.example"})
+        assert "access-control-allow-origin" not in told.headers
+
+
+def test_keys_and_their_rates(plain_translator: Translator, tmp_path: Path) -> None:
+    path = tmp_path / "keys.toml"
+    key, slow = add_key(path, "alice"), add_key(path, "bob", rate=2)
+    assert path.stat().st_mode & 0o077 == 0
+    assert key not in path.read_text()
+    with serving(make_service(obedient(plain_translator), keys=KeyRing.load(path))) as address:
+
+        def post(**fields: object) -> httpx.Response:
+            return http.post(f"{address}/translate", json={**TRANSLATE, **fields})
+
+        assert post().status_code == 400
+        for wrong in ("nonsense", key[:-1], f"{key} ", 7):
+            assert (post(api_key=wrong).status_code, post(api_key=wrong).json()) == (403, {"error": "Invalid API key"})
+        assert post(api_key=key).json() == {"translatedText": "THE CAT"}
+        assert [post(api_key=slow).status_code for _ in range(3)] == [200, 200, 429]
+        assert int(post(api_key=slow).headers["retry-after"]) >= 1
+        assert post(api_key=slow).json()["error"].startswith("Slowdown:")
+        assert post(api_key=key, q=["the cat"] * 3).status_code == 200
+        assert http.get(f"{address}/api/models").json()["api_key_required"] is True
+        for path_of_ours in ("translate", "stream", "explain"):
+            body = {"text": "the cat", "source": "en", "target": "fr"}
+            assert http.post(f"{address}/api/{path_of_ours}", json=body).status_code == 400
+            assert http.post(f"{address}/api/{path_of_ours}", json={**body, "api_key": key}).status_code == 200
+
+
+def test_rates_fill_up_again_and_their_table_is_bounded() -> None:
+    now = 0.0
+    rates = Rates(lambda: now, most_clients=3)
+    assert [rates.take("a", 2) for _ in range(2)] == [0.0, 0.0]
+    assert rates.take("a", 2) == pytest.approx(30.0)
+    now = 30.0
+    assert rates.take("a", 2) == 0.0
+    assert rates.take("b", 2, cost=100) == 0.0
+    assert rates.take("b", 2) > 0
+    for number in range(100):
+        rates.take(f"client {number}", 2)
+    assert len(rates) == 3
+
+
+def test_one_subscriber_is_one_client() -> None:
+    assert client_of("2001:db8::1") == client_of("2001:db8::ffff:1") != client_of("2001:db8:0:1::1")
+    assert client_of("::ffff:192.0.2.1") == client_of("192.0.2.1") == "192.0.2.1"
+    assert client_of("testclient") == "unknown"
+
+
+def test_addresses_have_rates_where_there_are_no_keys(plain_translator: Translator) -> None:
+    with serving(make_service(obedient(plain_translator), address_rate=3)) as address:
+        body = {**TRANSLATE, "q": ["the cat", "the dog"]}
+        assert [http.post(f"{address}/translate", json=body).status_code for _ in range(2)] == [200, 429]
+        assert http.get(f"{address}/health").status_code == 200
+
+
+@pytest.mark.parametrize("log_text", [False, True])
+def test_the_log_holds_texts_only_if_asked(
+    plain_translator: Translator, caplog: pytest.LogCaptureFixture, log_text: bool
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    with serving(make_service(obedient(plain_translator), log_text=log_text)) as address:
+        http.post(f"{address}/translate", json={**TRANSLATE, "q": SECRET})
+        http.post(f"{address}/translate?q={SECRET}", json={**TRANSLATE, SECRET: 1})
+        http.post(f"{address}/translate", json={**TRANSLATE, "q": f"bad\n{SECRET}"})
+        http.get(f"{address}/{SECRET}?q={SECRET}")
+        http.post(f"{address}/api/stream", json={"text": SECRET, "source": "en", "target": "fr"})
+    ours = [record.getMessage() for record in caplog.records if not record.name.startswith("http")]
+    assert any(message.startswith("POST /translate 200") for message in ours)
+    assert any(message.startswith("GET other 404") for message in ours)
+    assert any(SECRET in message for message in ours) is log_text
+
+
+def test_a_fault_is_a_fault_and_says_no_more(plain_translator: Translator, caplog: pytest.LogCaptureFixture) -> None:
+    with serving(make_service(obedient(plain_translator))) as address:
+        told = http.post(f"{address}/translate", json={**TRANSLATE, "q": "bad"})
+    assert told.status_code == 500
+    assert told.json() == {"error": "Internal error; the server's log says more"}
+    logged = "\n".join(record.getMessage() for record in caplog.records)
+    assert "ZeroDivisionError" in logged
+    assert "bad luck" not in logged
+
+
+def test_a_full_queue_says_when_to_come_back(plain_translator: Translator) -> None:
+    translator = obedient(plain_translator)
+    with serving(make_service(translator, pool={"queue_sentences": 1})) as address:
+        translator.gate.clear()
+        waiting = threading.Thread(target=http.post, args=(f"{address}/translate",), kwargs={"json": TRANSLATE})
+        waiting.start()
+        while b"regard_queue_sentences 1.0" not in http.get(f"{address}/metrics").content:
+            time.sleep(0.01)
+        told = http.post(f"{address}/translate", json=TRANSLATE)
+        translator.gate.set()
+        waiting.join()
+    assert told.status_code == 503
+    assert int(told.headers["retry-after"]) >= 1
+    assert list(told.json()) == ["error"]
+
+
+def test_work_that_takes_too_long_is_given_up(plain_translator: Translator) -> None:
+    translator = obedient(plain_translator)
+    with serving(make_service(translator, seconds=0.2)) as address:
+        translator.gate.clear()
+        told = http.post(f"{address}/translate", json=TRANSLATE)
+        translator.gate.set()
+    assert told.status_code == 503
+    assert "retry-after" in told.headers
+
+
+def test_a_client_who_leaves_frees_the_place(plain_translator: Translator) -> None:
+    translator = obedient(plain_translator)
+    with serving(make_service(translator, pool={"queue_sentences": 1})) as address:
+        translator.gate.clear()
+        for path, body in (("/translate", TRANSLATE), ("/api/stream", {"text": "a", "source": "en", "target": "fr"})):
+            with pytest.raises(httpx.TimeoutException):
+                http.post(address + path, json=body, timeout=0.3)
+            while b"regard_queue_jobs 0.0" not in http.get(f"{address}/metrics").content:
+                time.sleep(0.01)
+        translator.gate.set()
+        assert http.post(f"{address}/translate", json=TRANSLATE).json() == {"translatedText": "THE CAT"}
+
+
+def test_figures_have_bounded_labels(address: str, service: Service) -> None:
+    for number in range(20):
+        http.get(f"{address}/nowhere/{number}")
+        http.request(f"ODD{number}", f"{address}/translate")
+    http.post(f"{address}/translate", json=TRANSLATE)
+    page = http.get(f"{address}/metrics")
+    assert page.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert "nowhere" not in page.text
+    assert "ODD" not in page.text
+    for name in (
+        'regard_requests_total{method="POST",route="/translate",status="200"}',
+        'regard_requests_total{method="GET",route="other",status="404"}',
+        'regard_request_seconds_bucket{le="0.005",route="/translate"}',
+        "regard_queue_sentences 0.0",
+        'regard_batch_sentences_count{pair="en-fr"}',
+        'regard_tokens_total{pair="en-fr",side="target"}',
+    ):
+        assert name in page.text

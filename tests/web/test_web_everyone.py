@@ -1,0 +1,159 @@
+"""The page for everyone: keys only, a phone, the dark, Chinese, names for whoever listens, colours that can be read."""
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+NAMELESS = """() => {
+  const controls = "a[href], button, input, select, textarea, summary, [tabindex='0'], [role=button], [role=radio]";
+  const text = (id) => document.getElementById(id)?.textContent ?? "";
+  const name = (node) => node.getAttribute("aria-label") || text(node.getAttribute("aria-labelledby"))
+    || (node.labels?.[0]?.textContent ?? "") || (node.tagName === "INPUT" ? "" : node.textContent);
+  return [...document.querySelectorAll(controls)].filter((node) => !name(node).trim()).map((node) => node.outerHTML);
+}"""
+
+UNREADABLE = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const painted = (colours) => {
+    canvas.clearRect(0, 0, 1, 1);
+    for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const luminance = (rgb) => rgb.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const found = [];
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode.parentElement;
+    if (!walker.currentNode.data.trim() || !node.checkVisibility() || node.closest("svg, [aria-hidden], .mirror, .unseen, :disabled")) continue;
+    const grounds = [];
+    for (let at = node; at; at = at.parentElement) grounds.unshift(getComputedStyle(at).backgroundColor);
+    const ground = painted(grounds);
+    const ink = painted([`rgb(${ground})`, getComputedStyle(node).color]);
+    const [light, dark] = [luminance(ground), luminance(ink)].sort((a, b) => b - a);
+    const contrast = (light + 0.05) / (dark + 0.05);
+    if (contrast < 4.5) found.push(`${contrast.toFixed(2)} ${node.className} ${walker.currentNode.data.slice(0, 30)}`);
+  }
+  return found;
+}"""
+
+
+def overflow(tab):
+    return tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+
+
+def tab_to(tab, name, most=80):
+    """Press Tab until the element of this id has the focus; the way there."""
+    seen = []
+    for _ in range(most):
+        tab.keyboard.press("Tab")
+        seen.append(tab.evaluate("document.activeElement.id"))
+        if seen[-1] == name:
+            return seen
+    raise AssertionError(f"Tab never came to {name}: {seen}")
+
+
+def test_everything_is_done_by_keys(show):
+    tab = show()
+    tab.locator("#source-text").wait_for()
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.id") == "skip"
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.id") == "main"
+    tab_to(tab, "source-text")
+    tab.keyboard.type("The animal was tired.")
+    tab.locator("#alternatives .alternative").first.wait_for()
+    tab_to(tab, "open-inside")
+    tab.keyboard.press("Enter")
+    tab.locator("#attention-figure svg").wait_for()
+    assert tab.evaluate("document.activeElement.id") == "main"
+    way = tab_to(tab, "step")
+    assert way.index("inside-target") < way.index("copy-link") < way.index("part-cross")
+    tab.keyboard.press("ArrowRight")
+    assert tab.locator("#step").input_value() == "2"
+    tab_to(tab, "positions-table")
+    tab.keyboard.press("Enter")
+    tab.locator("#positions table").wait_for()
+
+
+def test_the_focus_can_be_seen(translate):
+    tab = translate()
+    for name in ("copy", "swap", "source-language", "alternative-1"):
+        tab.locator(f"#{name}").focus()
+        tab.keyboard.press("Shift")
+        style = f"getComputedStyle(document.getElementById('{name}')).outlineStyle"
+        assert tab.evaluate(style) == "solid", name
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_everything_has_a_name_and_can_be_read(translate, scheme, locale):
+    tab = translate(scheme=scheme, locale=locale)
+    tab.locator("#glossary-title").click()
+    assert tab.evaluate(NAMELESS) == []
+    assert tab.evaluate(UNREADABLE) == []
+    tab.locator("#open-inside").click()
+    tab.locator("#attention-figure svg").wait_for()
+    for summary in tab.locator(".fold summary").all():
+        summary.click()
+    assert tab.evaluate(NAMELESS) == []
+    assert tab.evaluate(UNREADABLE) == []
+    twice = "() => [...document.querySelectorAll('[id]')].map((n) => n.id).filter((id, i, all) => all.indexOf(id) < i)"
+    assert tab.evaluate(twice) == []
+    assert tab.locator("main, header, nav, footer").count() == 4
+    levels = tab.locator("h1, h2, h3").evaluate_all("nodes => nodes.map((node) => Number(node.tagName[1]))")
+    assert levels[0] == 1
+    assert all(after - before <= 1 for before, after in zip(levels, levels[1:], strict=False))
+
+
+@pytest.mark.parametrize("width", [360, 768])
+@pytest.mark.parametrize(("scheme", "locale"), [("light", "en-GB"), ("dark", "zh-CN")])
+def test_it_fits_a_phone(translate, width, scheme, locale):
+    sentence = "The animal was tired because the antidisestablishmentarianism was incomprehensibilities itself."
+    tab = translate(sentence, width=width, scheme=scheme, locale=locale, has_touch=True)
+    tab.locator("#glossary-title").click()
+    assert overflow(tab) == 0
+    tab.locator("#open-inside").click()
+    tab.locator("#attention-figure svg").wait_for()
+    tab.locator("#beam-dropped").check()
+    assert overflow(tab) == 0
+    tab.locator("#drawing-lines").click()
+    tab.locator("#tokens-subwords").click()
+    for summary in tab.locator(".fold summary").all():
+        summary.click()
+    assert overflow(tab) == 0
+
+
+def test_a_tap_keeps_a_word(look):
+    tab = look(width=390, has_touch=True, fragment="&drawing=lines")
+    tab.get_by_role("button", name="était").tap()
+    assert tab.locator("#attention-figure .readout").text_content().startswith("“était” looks at")
+
+
+def test_light_and_dark_follow_the_system_until_somebody_chooses(look):
+    tab = look()
+    paper = "getComputedStyle(document.documentElement).backgroundColor"
+    cell = "document.querySelector('#attention-figure .cells').getAttribute('fill')"
+    light = [tab.evaluate(paper), tab.evaluate(cell)]
+    tab.emulate_media(color_scheme="dark")
+    tab.wait_for_function(f"{cell} !== '{light[1]}'")
+    dark = [tab.evaluate(paper), tab.evaluate(cell)]
+    assert dark != light
+    tab.locator("#theme-switch").click()
+    assert [tab.evaluate(paper), tab.evaluate(cell)] == light
+    assert tab.evaluate("document.activeElement.id") == "theme-switch"
+    tab.reload()
+    tab.locator("#attention-figure svg").wait_for()
+    assert [tab.evaluate(paper), tab.evaluate(cell)] == light
+
+
+def test_the_language_is_the_browsers_until_somebody_chooses(translate):
+    tab = translate(locale="zh-CN")
+    assert tab.evaluate("document.documentElement.lang") == "zh-CN"
+    assert tab.title() == "regard: 翻译"
+    assert tab.locator("#source-language option").first.text_content() == "英语"
+    tab.locator("#language-switch").click()
+    assert tab.evaluate("document.documentElement.lang") == "en"
+    assert tab.locator("#translation").text_content() == "le chat dort."
+    tab.reload()
+    assert tab.locator("#view-translate").text_content() == "Translate"

@@ -1,0 +1,120 @@
+"""A hundred hostile texts through source, target, tokens, names of languages and the address: they show themselves."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+import stand_in
+from fake_explanation import explanation
+from payloads import PAYLOADS
+
+from regard.web import self_contained_page
+
+pytestmark = pytest.mark.slow
+
+FOREIGN = "img, iframe, object, embed, base, video, math, form:not(.question, .add-term), body script, style, " + ", ".join(
+    f"[{name}]" for name in ("onerror", "onload", "onfocus", "ontoggle", "srcdoc")
+)
+
+
+def harmless(tab, own=0):
+    return tab.locator(FOREIGN).count() == own
+
+
+def of_tokens(payloads):
+    """An explanation whose tokens, words, candidates and beam are the payloads themselves."""
+    given = explanation(" ".join("word" for _ in payloads), " ".join("mot" for _ in payloads), heads=1, layers=(1, 1))
+    for side in ("source", "target"):
+        given[side]["text"] = " ".join(payloads)
+        given[side]["tokens"][:-1] = payloads
+        for word, payload in zip(given[side]["words"], payloads, strict=False):
+            word["text"] = payload
+    given["target"]["read"][1:] = payloads
+    given["model"] |= {"name": payloads[0], "source_language": payloads[1], "target_language": payloads[2]}
+    given["attribution"]["method"] = payloads[3]
+    given["positions"]["kind"] = payloads[4]
+    for index, step in enumerate(given["steps"][:-1]):
+        step["token"] = payloads[index]
+        step["candidates"][0]["token"] = payloads[index]
+    for node in given["beam"]["nodes"]:
+        node["token"] = payloads[node["step"] % len(payloads)]
+    return given
+
+
+def test_as_source_and_translation(show, monkeypatch):
+    monkeypatch.setitem(stand_in.LIMITS, "characters", 100_000)
+    tab = show()
+    text = "\n".join(payload.replace(".", "·") for payload in PAYLOADS)
+    tab.locator("#source-text").fill(text)
+    tab.locator("#alternatives .alternative").first.wait_for(timeout=20_000)
+    assert tab.locator("#translation").evaluate("node => node.textContent") == text
+    assert tab.locator(".mirror").evaluate("node => node.textContent") == text + "\u200b"
+    assert harmless(tab)
+
+
+def test_as_names_of_languages(show, service):
+    model = service.models[0]
+    service.models = [model | {"source": f"x{n}", "source_name": text} for n, text in enumerate(PAYLOADS)]
+    tab = show()
+    tab.locator("#source-language").wait_for()
+    names = tab.locator("#source-language option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert names == PAYLOADS
+    tab.locator("#view-inside").click()
+    names = tab.locator("#inside-pair option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert names == [f"{payload} to French" for payload in PAYLOADS]
+    assert harmless(tab)
+
+
+def test_as_codes_of_languages_and_names_in_chinese(show, service):
+    model = service.models[0]
+    service.models = [model | {"source": text, "source_name": text} for text in PAYLOADS]
+    tab = show(locale="zh-CN")
+    tab.locator("#source-language").wait_for()
+    names = tab.locator("#source-language option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert names == PAYLOADS
+    assert harmless(tab)
+
+
+@pytest.mark.parametrize("drawing", ["heat", "lines"])
+def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
+    path = tmp_path / "page.html"
+    path.write_text(self_contained_page(of_tokens(PAYLOADS)), encoding="utf-8")
+    tab = new_tab("file:")
+    tab.goto(path.as_uri() + f"#drawing={drawing}")
+    tab.locator(f"svg.{drawing}").first.wait_for()
+    titles = tab.locator("#attention-figure svg title").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert titles.count(PAYLOADS[0]) == 2
+    assert set(PAYLOADS) <= set(titles)
+    tab.locator("#attention-figure-table").click()
+    heads = tab.locator("#attention-figure thead th").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert heads == [*PAYLOADS, "</s>"]
+    assert tab.locator(".said").text_content() == " ".join(PAYLOADS)
+    assert tab.locator(".facts dd").first.text_content() == PAYLOADS[0]
+    assert PAYLOADS[3] in tab.locator("#reasons .card p").first.text_content()
+    tab.locator("#beam-table").click()
+    told = tab.locator(".beam-figure tbody td:nth-child(2)").evaluate_all("nodes => nodes.map((node) => node.textContent)")
+    assert set(PAYLOADS) <= set(told)
+    for number in range(1, len(PAYLOADS), 7):
+        tab.locator("#step").fill(str(number))
+        assert tab.locator(".candidates .taken .token").text_content() == PAYLOADS[number - 1]
+    assert tab.locator(FOREIGN).count() == 2  # the data and the script of the file itself, and no other
+    with tab.expect_download() as waiting:
+        tab.locator("#attention-figure").get_by_role("button", name="as SVG").click()
+    assert not re.search(rb"<(script|img|iframe)", waiting.value.path().read_bytes())
+
+
+def test_as_address_source_and_given_target(show, service):
+    tab = show("#view=inside")
+    tab.locator("#inside-source").wait_for()
+    state = "() => ['source', 'target'].map((side) => document.getElementById(`inside-${side}`).value)"
+    for payload in PAYLOADS:
+        address = f"#view=inside&source=en&target=fr&text={quote(payload)}&translation={quote(payload)}"
+        tab.evaluate("address => { location.hash = address; }", address)
+        tab.wait_for_function(f"payload => ({state})().every((text) => text === payload)", arg=payload)
+    tab.locator("#attention-figure svg").wait_for()
+    assert harmless(tab)
+    for payload in PAYLOADS:
+        tab.evaluate("address => { location.hash = address; }", f"#view=inside&part={payload}&text={payload}")
+    tab.wait_for_timeout(300)
+    assert harmless(tab)
+    assert service.asked("/api/explain")
