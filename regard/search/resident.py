@@ -36,9 +36,7 @@ class SearchWay:
 class Joined:
     """Texts that have joined a search; asked by the thread that runs it."""
 
-    def __init__(
-        self, translator: Translator, texts: Sequence[str], way: SearchWay, watched: bool = False
-    ) -> None:
+    def __init__(self, translator: Translator, texts: Sequence[str], way: SearchWay, watched: bool = False) -> None:
         self._translator, self._way = translator, way
         encoded = translator.tokenizers.source.encode_batch(texts)
         sources = [translator._with_end_mark(source, line) for line, source in enumerate(encoded, start=1)]

@@ -1,6 +1,7 @@
 """Whatever is asked of the pool, with whomever it is batched: the answer is that of the translator alone."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 from pool_world import PAIR, TEXTS, use
@@ -57,7 +58,7 @@ def test_all_kinds_of_jobs_at_once(translator: Translator) -> None:
     ]
 
     async def scenario(pool: Pool) -> list[Answer]:
-        return await asyncio.gather(*(pool.translate(PAIR, job) for job in jobs * 3))
+        return await asyncio.gather(*(pool.translate(PAIR, job) for job in jobs * 2))
 
     answers = use(translator, scenario)
     plain = translator.translate_nbest(TEXTS, 2)
@@ -71,7 +72,9 @@ def test_all_kinds_of_jobs_at_once(translator: Translator) -> None:
         assert same(translator, two.translations, plain)
         assert same(translator, aligned.translations, plain)
         assert same(translator, narrow.translations, greedy)
-        assert [(each.text, each.terms) for each in with_terms.constraints] == [(each.text, each.terms) for each in terms]
+        assert [(each.text, each.terms) for each in with_terms.constraints] == [
+            (each.text, each.terms) for each in terms
+        ]
         assert [(each.text, each.spans) for each in kept.constraints] == [(each.text, each.spans) for each in spans]
         assert [[each.translation] for each in kept.constraints] == kept.translations
         assert [each for own in aligned.alignments for each in own] == links
@@ -97,7 +100,7 @@ def test_a_stream_grows_to_the_translation(translator: Translator, beam: int) ->
     assert sum(len(stream) > 2 for stream in streams) > len(streams) // 2
     if beam == 1:
         for stream in streams:
-            assert all(late.startswith(early) for early, late in zip(stream, stream[1:], strict=False))
+            assert all(late.startswith(early) for early, late in pairwise(stream))
 
 
 def test_a_document_can_be_watched_with_all_it_asks_for(translator: Translator) -> None:
