@@ -4,6 +4,7 @@ import regard
 
 regard.train("recipes/own-text.toml", run="runs/mine")
 regard.load("runs/mine").translate(["A sentence."])
+regard.load("runs/mine").explain("A sentence.").save("why.html")
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from regard.errors import RegardError
 from regard.planning import STEPS
 
 if TYPE_CHECKING:
+    from regard.explain.translator import ExplainingTranslator
     from regard.pipeline import TrainResult
     from regard.planning.plan import Plan
-    from regard.search.translator import Translator
 
 __all__ = ["Config", "RegardError", "__version__", "load", "plan", "train"]
 __version__ = "0.1.0"
@@ -27,14 +28,14 @@ __version__ = "0.1.0"
 
 def load(
     folder: str | Path, *others: str | Path, average: Literal["probabilities", "log-probabilities"] = "probabilities"
-) -> Translator:
-    """A trained model from its folder, ready to translate and to score.
+) -> ExplainingTranslator:
+    """A trained model from its folder, ready to translate, to score and to explain what it says.
 
     With the folders of others, of one vocabulary, an ensemble: it averages what they say.
     """
-    from regard.search.translator import Translator
+    from regard.explain.translator import ExplainingTranslator
 
-    return Translator.load(folder, *others, average=average)
+    return ExplainingTranslator.load(folder, *others, average=average)
 
 
 def plan(

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import typer
 
 from regard import console, figures, progress
+from regard.commands.picture_app import picture_app
 from regard.options import (
     Alpha,
     BatchTokens,
@@ -47,6 +48,7 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Bring a corpus into plain files.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
+app.add_typer(picture_app, name="picture")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -454,6 +456,32 @@ def score(
     from regard.commands.scoring import score_files
 
     figures.publish(score_files(model, source, target, by_token), json)
+
+
+@app.command()
+def explain(
+    model: Model,
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", help="What to translate.", show_default=False)],
+    target: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Make the model write this.  [default: its translation]")
+    ] = None,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look inside (.html).")] = None,
+    png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a figure (.png, .svg, .pdf).")] = None,
+    beam: Beam = None,
+    language: Annotated[
+        Literal["en", "zh"], typer.Option(metavar="CODE", help="The language of the page: en or zh.")
+    ] = "en",
+    json: Json = None,
+) -> None:
+    """Show why a model translates a sentence as it does.
+
+    Prints each token with its probability and what the model looked at; writes all of it as one page.
+    """
+    figures.check_destination(json)
+    from regard.commands.explaining import ExplanationFiles, explain_sentence
+
+    files = ExplanationFiles(output, png)
+    figures.publish(explain_sentence(model, sentence, target, files, language, beam), json)
 
 
 @app.command()

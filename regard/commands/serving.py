@@ -81,7 +81,7 @@ def greeting(service: Service, address: str) -> str:
     access = "open to anybody who reaches it" if service.keys is None else f"{len(service.keys.keys)} API keys"
     return "\n".join(
         [
-            f"regard serves at {address} (API: {address}/docs)",
+            f"Serving at {address} (API: {address}/docs)",
             *models,
             f"  limits: {settings.characters:,} characters a text, {settings.items:,} texts and "
             f"{settings.body_bytes:,} bytes a request, {settings.seconds:g} s; {settings.queue_sentences:,} sentences "

@@ -10,9 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from regard.data.tokenizer import Tokenizers
 from regard.data.vocabulary import BOS_ID, EOS_ID, SPECIAL_TOKENS
 from regard.errors import InputError
 from regard.explain.words import Weights, Word, group_words, merge_keys, merge_queries
+from regard.models.contract import SequenceToSequence
 from regard.models.folder import LoadedModel
 
 PARTS = ("encoder", "decoder", "cross")
@@ -57,44 +59,57 @@ class AttentionMaps:
         return texts | {name: np.round(getattr(self, name).astype(float), DECIMALS).tolist() for name in PARTS}
 
 
+@dataclass(frozen=True)
+class Captured:
+    """What one teacher-forced pass over a pair shows."""
+
+    maps: AttentionMaps
+    logits: Tensor
+    """[T, V]: of each token of the target and of its end mark."""
+
+
 def attention_of(loaded: LoadedModel, source: str, target: str) -> AttentionMaps:
     """Where each token of `source` and of `target` looks, in every layer and head of the model."""
     source_ids = [*loaded.tokenizers.source.encode(source), EOS_ID]
-    target_ids = loaded.tokenizers.target.encode(target)
-    recorded = _run(loaded, source_ids, [BOS_ID, *target_ids])
+    return capture(loaded.model, loaded.tokenizers, source_ids, loaded.tokenizers.target.encode(target)).maps
+
+
+def capture(
+    model: SequenceToSequence, tokenizers: Tokenizers, source_ids: Sequence[int], target_ids: Sequence[int]
+) -> Captured:
+    """Run a model over a pair, in evaluation mode; the source has its end mark, the target has no marks."""
+    recorded, logits = _run(model, source_ids, [BOS_ID, *target_ids])
     start, end = SPECIAL_TOKENS[BOS_ID], SPECIAL_TOKENS[EOS_ID]
-    target_pieces = loaded.tokenizers.target.pieces(target_ids)
-    return AttentionMaps(
-        source=tuple(loaded.tokenizers.source.pieces(source_ids)),
+    target_pieces = tokenizers.target.pieces(target_ids)
+    maps = AttentionMaps(
+        source=tuple(tokenizers.source.pieces(source_ids)),
         target=(*target_pieces, end),
         target_input=(start, *target_pieces),
         encoder=_stack(recorded, "encoder"),
         decoder=_stack(recorded, "decoder"),
         cross=_stack(recorded, "cross"),
     )
+    return Captured(maps, logits)
 
 
-def _run(loaded: LoadedModel, source_ids: Sequence[int], target_ids: Sequence[int]) -> dict[str, Weights]:
-    """One forward pass in evaluation mode; the model's own mode is put back."""
-    model, device = loaded.model, loaded.model.device
+def _run(
+    model: SequenceToSequence, source_ids: Sequence[int], target_ids: Sequence[int]
+) -> tuple[dict[str, Weights], Tensor]:
+    """One forward pass in evaluation mode: attention by name, and logits [T, V]; the model's own mode is put back."""
     recorded: dict[str, Weights] = {}
 
     def record(name: str, weights: Tensor) -> None:
         recorded[name] = weights[0].detach().float().cpu().numpy()
 
-    source = torch.tensor([source_ids], device=device)
+    source, target = (torch.tensor([ids], device=model.device) for ids in (source_ids, target_ids))
     was_training = model.training
     model.eval()
     try:
         with torch.inference_mode():
-            model.features(source, torch.ones_like(source, dtype=torch.bool), _row(target_ids, device), record)
+            features = model.features(source, torch.ones_like(source, dtype=torch.bool), target, record)
+            return recorded, model.output(features[0]).float().cpu()
     finally:
         model.train(was_training)
-    return recorded
-
-
-def _row(ids: Sequence[int], device: torch.device) -> Tensor:
-    return torch.tensor([ids], device=device)
 
 
 def _stack(recorded: dict[str, Weights], part: str) -> Weights:

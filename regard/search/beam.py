@@ -20,6 +20,7 @@ from regard.data.vocabulary import EOS_ID
 from regard.search.coverage import coverage_penalties
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, SearchState
+from regard.search.following import BeamStep, Continuation, Follow
 from regard.search.hypotheses import Hypothesis, NBest, Watch
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import best_tokens, check_best, first_tokens, length_limits
@@ -76,14 +77,18 @@ def beam_search(
     rules: Sequence[TokenRule] = (),
     doubts: Doubts | None = None,
     watch: Watch | None = None,
+    follow: Follow | None = None,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S], best first; `source_mask` [B, S] is True on real tokens.
 
     A sentence's hypotheses depend on its own row only; it leaves the batch as its search ends. Its list is shorter than
     `best` only where the model has fewer outputs. No output gets more than `longest` tokens. `rules` say which tokens
     a hypothesis may take; `doubts` is told of choices that were too close to call, `watch` of every step.
+    The search for one sentence alone may be followed, too: `follow` is told what came into question at every step.
     """
     check_best(best, config)
+    if follow is not None and len(source) != 1:
+        raise ValueError(f"the search for one sentence can be followed, not that for {len(source)}")
     found = [NBest(best) for _ in range(len(source))]
     if len(source):
         front = _first_front(engine, source, source_mask, config, longest)
@@ -91,6 +96,9 @@ def beam_search(
             logits, front.state = engine.step(front.tokens[:, -1], front.state)
             each, tokens = _next_tokens(logits, front, rules, config.beam + (doubts is not None))
             candidates = _rank(each, tokens, front.log_probabilities, config.beam, doubts is not None)
+            if follow is not None:
+                more = _next_tokens(logits, front, rules, 2 * config.beam)
+                follow(_seen(front, candidates, _rank(*more, front.log_probabilities, 2 * config.beam, False)))
             front = _advance(front, candidates, found, config, doubts)
             if watch is not None:
                 _show(front, watch)
@@ -149,6 +157,19 @@ def _rank(each: Tensor, tokens: Tensor, log_probabilities: Tensor, beam: int, on
         functional.pad(chosen, (0, missing)),
         ranked,
     )
+
+
+def _seen(front: _Front, candidates: _Candidates, more: _Candidates) -> BeamStep:
+    """The step of the only sentence, from what the search ranks and from twice as much."""
+    taken = _continuations(candidates)[: int(front.places[0])]
+    places = {(row, token) for row, token, _ in taken}
+    others = [each for each in _continuations(more) if each[:2] not in places]
+    return BeamStep(front.length + 1, taken, others[: more.tokens.size(1) - len(taken)])
+
+
+def _continuations(candidates: _Candidates) -> list[Continuation]:
+    columns = (candidates.rows[0].tolist(), candidates.tokens[0].tolist(), candidates.log_probabilities[0].tolist())
+    return [each for each in zip(*columns, strict=True) if each[2] > -math.inf]
 
 
 def _advance(

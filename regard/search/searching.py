@@ -12,6 +12,7 @@ from regard.search.beam import beam_search
 from regard.search.coverage import CoverageEngine
 from regard.search.doubts import Doubts
 from regard.search.engine import Engine, is_invariant
+from regard.search.following import Follow
 from regard.search.greedy import greedy_search
 from regard.search.hypotheses import Hypothesis, Watch
 from regard.search.sampling import sample_search
@@ -34,6 +35,8 @@ class Searching:
     longest: int | None = None
     watch: Watch | None = None
     """Hears of every step, but for sampling and for a search that is repeated."""
+    follow: Follow | None = None
+    """Is told of every step of a beam search for one sentence."""
 
     def search(
         self, sources: Sequence[Sequence[int]], beginnings: Sequence[Sequence[int]] = ()
@@ -64,6 +67,6 @@ class Searching:
         engine = CoverageEngine(self.model) if config.coverage_penalty else self.engine
         if config.sampling:
             return sample_search(engine, source, source_mask, config, best, longest, rules, doubts)
-        if config.beam == best == 1 and is_plain(config, beginnings):
+        if config.beam == best == 1 and is_plain(config, beginnings) and self.follow is None:
             return greedy_search(engine, source, source_mask, config, longest, doubts, watch)
-        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, watch)
+        return beam_search(engine, source, source_mask, config, best, longest, rules, doubts, watch, self.follow)

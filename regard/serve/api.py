@@ -82,9 +82,9 @@ def api_routes(service: Service) -> APIRouter:
         if served is None:
             raise Refusal.bad("source and target are the same language, so there is nothing to explain")
         service.note_texts(str(served.languages), [source])
-        return JSONResponse(
-            await while_waited_for(request, service.pool.explain(served.languages, source, target, given.beam))
-        )
+        work = service.pool.explain(served.languages, source, target, given.beam)
+        told = await while_waited_for(request, work)
+        return JSONResponse({**told, "model": {**told["model"], "name": served.name}})
 
     return router
 

@@ -9,6 +9,7 @@ No answer may be a fault of the server (5xx, but for 503), each must come in tim
 import argparse
 import contextlib
 import json
+import logging
 import random
 import socket
 import string
@@ -295,15 +296,17 @@ def main() -> int:
     from http_world import make_service, serving
 
     from regard.search.translator import Translator
+    from regard.serve.pool import Pool
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000, help="requests")
     parser.add_argument("--seed", type=int, default=1, help="another seed throws others")
     parser.add_argument("--model", type=Path, help="a model folder; otherwise a tiny one is trained")
     arguments = parser.parse_args()
+    logging.disable(logging.WARNING)
     with contextlib.ExitStack() as stack:
         folder = arguments.model or stack.enter_context(_tiny_model())
-        service = make_service(Translator.load(folder), body_seconds=2.0, header_seconds=2.0)
+        service = make_service(Translator.load(folder), pool_type=Pool, body_seconds=2.0, header_seconds=2.0)
         address = stack.enter_context(serving(service))
         tally = fuzz(address, arguments.count, arguments.seed)
     print(tally.to_text())

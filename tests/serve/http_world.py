@@ -52,7 +52,12 @@ class FakePool(Pool):
 
 
 def make_service(
-    translator: Translator, *, keys: KeyRing | None = None, pool: dict[str, Any] | None = None, **settings: Any
+    translator: Translator,
+    *,
+    keys: KeyRing | None = None,
+    pool: dict[str, Any] | None = None,
+    pool_type: type[Pool] = FakePool,
+    **settings: Any,
 ) -> Service:
     """A service of one model, from English to French."""
     chosen = ServeSettings(**{"port": 0, "shutdown_seconds": 5, **settings})
@@ -61,7 +66,7 @@ def make_service(
     profiles = {"en": Profile.learn(ENGLISH), "fr": Profile.learn(FRENCH)}
     known = {code: profile for code, profile in profiles.items() if profile is not None}
     pool_settings = dataclasses.replace(PoolSettings(workers=1, seconds=chosen.seconds), **(pool or {}))
-    return Service(FakePool({pair: served}, pool_settings), Languages([pair], known), chosen, keys)
+    return Service(pool_type({pair: served}, pool_settings), Languages([pair], known), chosen, keys)
 
 
 def obedient(translator: Translator) -> Obedient:

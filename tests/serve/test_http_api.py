@@ -8,6 +8,7 @@ import pytest
 from http_world import http, make_service, serving
 
 from regard.search.translator import Translator
+from regard.serve.pool import Pool
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,15 @@ def test_explanations_are_passed_on(address: str) -> None:
     assert told["source"]["text"] == "the cat"
     assert told["target"] == {"text": "le chat", "forced": True}
     assert told["beam"] == 3
+    assert told["model"]["name"] == "tiny"
+
+
+def test_a_real_explanation(plain_translator: Translator) -> None:
+    with serving(make_service(plain_translator, pool_type=Pool)) as address:
+        told = post(address, "explain", text="the cat eats 3 apples.").json()
+        assert (told["format"], told["model"]["name"]) == ("regard-explanation", "tiny")
+        assert told["source"]["text"] == "the cat eats 3 apples."
+        assert len(told["steps"]) == len(told["target"]["tokens"])
 
 
 REFUSED = {
