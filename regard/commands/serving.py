@@ -47,14 +47,14 @@ def make_service(settings: ServeSettings) -> Service:
     from regard.serve.pool import Pool
     from regard.serve.routing import load_models
     from regard.serve.service import Service
-    from regard.text.profiles import profiles_of
+    from regard.text.profiles import Profile, profiles_of
 
     keys = KeyRing.load(Path(settings.keys)) if settings.keys is not None else None
     if keys is not None and not keys.keys:
         note(f"{settings.keys}: holds no key, so nobody can have anything translated")
     folders = [Path(model) for model in settings.models]
     models = load_models(folders)
-    profiles = {}
+    profiles: dict[str, Profile] = {}
     for folder, pair in zip(folders, models, strict=True):
         found = profiles_of(folder, pair.source, pair.target)
         if not found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from regard.search.alignment import Alignment
 from regard.search.translator import Translation, Translator
 from regard.serve.schemas import Constraint, LikelyWord, RichSentence, RichTold, RichTranslation, Word
@@ -32,7 +34,7 @@ def copied_answer(language: str, text: str) -> RichTold:
 
 def _sentence(translator: Translator, sentence: Sentence, before: str) -> RichSentence:
     source_words = words_of(translator, sentence.source, 0)
-    alignments = sentence.alignments or [None] * len(sentence.translations)
+    alignments: Sequence[Alignment | None] = sentence.alignments or [None] * len(sentence.translations)
     return RichSentence(
         source=sentence.source,
         before=before,
