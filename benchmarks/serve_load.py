@@ -34,7 +34,10 @@ from regard.errors import RegardError
 from regard.figures import check_destination, write_figures
 from regard.recipe import load_config
 from regard.text.sentences import split_sentences
+from regard.text.spans import KINDS, SpanFinder
 
+KEPT = SpanFinder([kind for kind in KINDS if kind != "numbers"])
+"""What the server would keep by another search than the translator's."""
 FOLDER = Path(__file__).parent
 TEXTS = "multi30k/tok/test_2016_flickr.{}.gz"
 LONGEST = 1800.0
@@ -89,9 +92,9 @@ class Measurement:
         data = load_config(options.model / "config.toml").data
         self.languages = data.source_language, data.target_language
         self.texts, self.expected = work / "texts", work / "expected"
-        lines = [line for line in self._lines() if len(split_sentences(line, self.languages[0])) == 1]
+        lines = [line for line in self._lines() if self._suits(line)]
         if not lines:
-            raise RegardError("there is no text that is one sentence; name others with --texts")
+            raise RegardError("there is no text that is one sentence and no more; name others with --texts")
         asked = list(dict.fromkeys(lines))[: options.sentences]
         self.texts.write_text("".join(f"{line}\n" for line in asked), encoding="utf-8")
         self.figures: dict[str, Any] = {"machine": machine()}
@@ -118,6 +121,10 @@ class Measurement:
             raise RegardError(f"{path}: no such file; `regard data multi30k` brings it into data/, or use --texts")
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
             return [line.strip() for line in lines if line.strip()]
+
+    def _suits(self, line: str) -> bool:
+        """Whether the server, too, translates it by the plain search, in one piece."""
+        return len(split_sentences(line, self.languages[0])) == 1 and not KEPT.find(line)
 
     def _load(self, server: Server) -> Load:
         options = self.options

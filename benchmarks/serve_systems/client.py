@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter, deque
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -80,8 +80,7 @@ class Client(asyncio.Protocol):
         self.began = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         self.rest()
 
     def rest(self) -> None:
@@ -110,7 +109,7 @@ class Client(asyncio.Protocol):
         if b"connection: close" not in lower:
             self.rest()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, _: Exception | None) -> None:
         if self.number is not None:
             self.crowd.ended(self.number, "lost", 0.0, b"")
         if self in self.idle:

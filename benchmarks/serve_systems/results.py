@@ -54,7 +54,9 @@ class Load:
         table.add_column("clients", no_wrap=True)
         for heading in ("sent/s", "lowest - highest", "of offline", "p50 ms", "p90 ms", "p99 ms", "MB"):
             table.add_column(heading, justify="right", no_wrap=True)
-        table.add_row("offline, one call", *_speeds(self.offline), "", "", "", "", f"{max(self.offline.memory_mb):,.0f}")
+        table.add_row(
+            "offline, one call", *_speeds(self.offline), "", "", "", "", f"{max(self.offline.memory_mb):,.0f}"
+        )
         for count, rounds in self.clients.items():
             waiting = [f"{rounds.quantile(name):,.1f}" for name in ("p50", "p90", "p99")]
             share = f"{100 * self.share(count):.0f} %"
@@ -125,8 +127,8 @@ class Overload:
         return dict(vars(self))
 
     def table(self) -> Table:
-        title = f"{self.times:g} times the {self.capacity:,.0f} sentences/s that it can do, for {self.crowd['seconds']:.0f} s"
-        table = Table(title=title, title_justify="left")
+        asked = f"{self.times:g} times the {self.capacity:,.0f} sentences/s that it can do"
+        table = Table(title=f"{asked}, for {self.crowd['seconds']:.0f} s", title_justify="left")
         table.add_column("")
         for heading in ("200", "503", "other", "sent/s", "p50 ms", "p99 ms", "longest ms"):
             table.add_column(heading, justify="right", no_wrap=True)

@@ -16,6 +16,8 @@ typedef struct {
     int positive;
     float *to;
     long next;
+    const float *ahead; /* what will be needed next, to be fetched meanwhile: one line of `ahead_step` for each input */
+    long ahead_step;
 } Block;
 
 /* The blocks below are written for up to six rows, with four sums each that must stay in registers: named variables,
@@ -52,7 +54,10 @@ INLINE void float_block(const int count, const Block *block) {
     if (!block->begins) {
         EACH_ROW(CONTINUE)
     }
-    for (long n = 0; n < inputs; n++, x++, panel += PANEL) {
+    const float *ahead = block->ahead;
+    const long ahead_step = block->ahead_step;
+    for (long n = 0; n < inputs; n++, x++, panel += PANEL, ahead += ahead_step) {
+        __builtin_prefetch(ahead, 0, 2);
         const vector weight0 = load(panel), weight1 = load(panel + LANES);
         const vector weight2 = load(panel + 2 * LANES), weight3 = load(panel + 3 * LANES);
         EACH_ROW(ADD)
@@ -124,7 +129,7 @@ static void (*const blocks[2][ROWS_AT_ONCE])(const Block *) = {
 /* Rows from `row` on, against the inputs from `first` to `end` of one panel. */
 static void multiply_block(
     int count, const Matrix *matrix, long panel, long row, long first, long end, const float *x, Quantised space,
-    int positive, float *to, long next) {
+    int positive, float *to, long next, const float *ahead) {
     const long inputs = matrix->inputs, at = panel * PANEL;
     const int in_bytes = matrix->bytes != 0;
     const Block block = {
@@ -143,8 +148,18 @@ static void multiply_block(
         .positive = positive,
         .to = to,
         .next = next,
+        .ahead = ahead ? ahead : x,
+        .ahead_step = ahead ? LANES : 0,
     };
     blocks[in_bytes][count - 1](&block);
+}
+
+/* The part of the panel's next inputs, or of the next panel, that the n-th block of rows is to fetch; null for none. */
+static const float *fetched_with(const Matrix *matrix, long panel, long first, long end, long n) {
+    const long lines = (end - first) * (PANEL / LANES), each = end - first;
+    if (matrix->bytes || n * each >= lines) return 0;
+    const float *next = matrix->panels + panel * PANEL * matrix->inputs + end * PANEL + n * each * LANES;
+    return next + each * LANES <= matrix->panels + panels_of(matrix) * PANEL * matrix->inputs ? next : 0;
 }
 
 void multiply_panels(
@@ -163,11 +178,12 @@ void multiply_panels(
                     const int count = end_row - row < ROWS_AT_ONCE ? end_row - row : ROWS_AT_ONCE;
                     float *to = result + row * next + (panel - first_panel) * PANEL;
                     if (left >= PANEL) {
-                        multiply_block(count, matrix, panel, row, first, end, x, space, positive, to, next);
+                        const float *ahead = fetched_with(matrix, panel, first, end, (row - first_row) / ROWS_AT_ONCE);
+                        multiply_block(count, matrix, panel, row, first, end, x, space, positive, to, next, ahead);
                         continue;
                     }
                     float whole[ROWS_AT_ONCE * PANEL]; /* of a last panel with fewer outputs */
-                    multiply_block(count, matrix, panel, row, 0, inputs, x, space, positive, whole, PANEL);
+                    multiply_block(count, matrix, panel, row, 0, inputs, x, space, positive, whole, PANEL, 0);
                     for (int n = 0; n < count; n++) memcpy(to + n * next, whole + n * PANEL, left * sizeof(float));
                 }
             }

@@ -97,8 +97,10 @@ class Prepared:
         self.structure = structure = model.same_structure(positions) if unchanged else model.structure(positions)
         rows = min(ROWS, -(-self.count // self.threads) * task.beam)
         given = (never, source, source_first, task.limits, task.penalties)
-        made = (self._tokens, self._values, self._first, self._found, self._lengths)
-        made += (self._log_probabilities, self._scores, self._finished)
+        made = (
+            self._tokens, self._values, self._first, self._found, self._lengths, self._log_probabilities, self._scores,
+            self._finished,
+        )  # fmt: skip
         self.job = _Job(
             ctypes.addressof(structure), self.count, self.threads, task.beam, task.best, max(rows, task.beam),
             task.batch_tokens, task.begin_mark, task.end_mark, len(never), *(array.ctypes.data for array in given),

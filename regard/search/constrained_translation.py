@@ -10,7 +10,7 @@ from regard.errors import InputError
 from regard.progress import Task
 from regard.search.batching import pad, token_batches
 from regard.search.constrained import constrained_search, places_for
-from regard.search.constraints import Constraint, ConstraintSet, TokenEdges
+from regard.search.constraints import Constraint, ConstraintSet
 from regard.search.searching import is_plain
 from regard.search.texts import check_texts
 
@@ -34,7 +34,7 @@ class ConstrainedTranslator:
 
     def __init__(self, translator: Translator) -> None:
         self.translator = translator
-        self.edges = TokenEdges.of(translator.tokenizers.target)
+        self.edges = translator.token_edges
 
     def translate(
         self,

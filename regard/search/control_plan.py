@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from regard.search.constraints import Constraint, term_constraint
-from regard.search.stand_ins import StandIn, stand_ins
+from regard.search.stand_ins import StandIn
 from regard.search.tags import PlacedTag
 from regard.text.glossary import Glossary, TermMatch
 from regard.text.masking import SpanGroup, group_spans, is_apart, mask, stands_alone
@@ -43,10 +42,6 @@ class Planner:
     ) -> None:
         self._translator, self._glossary, self._keep, self._room = translator, glossary, keep, room
         self._term_constraints: dict[tuple[str, bool], Constraint] = {}
-
-    @cached_property
-    def _stand_ins(self) -> list[StandIn]:
-        return stand_ins(self._translator)
 
     def plan(self, text: str) -> Plan:
         """The plan for one text."""
@@ -89,7 +84,7 @@ class Planner:
             for spelling in self._constraint(match.term.target, match.term.inflected).spellings
             for token in spelling.tokens
         }
-        free = (word for word in self._stand_ins if word.text.lower() not in seen and word.target not in used)
+        free = (word for word in self._translator.stand_ins if word.text.lower() not in seen and word.target not in used)
         return [next(free, None) for _ in groups]
 
     def _constraint(self, text: str, inflected: bool) -> Constraint:

@@ -27,7 +27,7 @@ def native_search(
     """The `best` hypotheses for each source, best first; `advanced` hears how many more sentences are done."""
     check_best(best, config)
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))  # the longest must not come last
-    task = search_task(model, [len(sources[index]) for index in order], config, best, longest)
+    task = Tasks(model, config, best, longest).of([len(sources[index]) for index in order])
     found = search(model, [sources[index] for index in order], task, torch.get_num_threads(), advanced)
     results: list[list[Hypothesis]] = [[] for _ in sources]
     for index, outputs in zip(order, found, strict=True):
@@ -35,22 +35,33 @@ def native_search(
     return results
 
 
-def search_task(
-    model: PackedTransformer, lengths: Sequence[int], config: SearchConfig, best: int, longest: int | None
-) -> Task:
-    """What the engine is to do with sources of these lengths."""
-    limits = limits_of_lengths(torch.tensor(lengths), config, longest).numpy()
-    penalties = [length_penalty(max(1, length), config) for length in range(int(limits.max(initial=1)) + 1)]
-    return Task(
-        beam=config.beam,
-        best=best,
-        limits=limits,
-        penalties=np.array(penalties, dtype=np.float64),
-        begin_mark=BOS_ID,
-        end_mark=EOS_ID,
-        forbidden=forbidden_tokens(model.parts.output.out_features),
-        batch_tokens=config.batch_tokens,
-    )
+class Tasks:
+    """Tasks for one model, search and number of outputs; what they have in common is made once."""
+
+    def __init__(self, model: PackedTransformer, config: SearchConfig, best: int, longest: int | None) -> None:
+        self._config, self._best, self._longest = config, best, longest
+        self._forbidden = forbidden_tokens(model.parts.output.out_features)
+        self._limits: dict[int, int] = {}
+        self._penalties = np.empty(0)
+
+    def of(self, lengths: Sequence[int]) -> Task:
+        """What the engine is to do with sources of these lengths."""
+        unknown = sorted(set(lengths) - self._limits.keys())
+        if unknown:
+            limits = limits_of_lengths(torch.tensor(unknown), self._config, self._longest)
+            self._limits |= dict(zip(unknown, limits.tolist(), strict=True))
+            outputs = range(max(self._limits.values()) + 1)
+            self._penalties = np.array([length_penalty(max(1, length), self._config) for length in outputs])
+        return Task(
+            beam=self._config.beam,
+            best=self._best,
+            limits=np.array([self._limits[length] for length in lengths], dtype=np.int64),
+            penalties=self._penalties,
+            begin_mark=BOS_ID,
+            end_mark=EOS_ID,
+            forbidden=self._forbidden,
+            batch_tokens=self._config.batch_tokens,
+        )
 
 
 def hypotheses(outputs: Sequence[Found], best: int) -> list[Hypothesis]:

@@ -10,7 +10,7 @@ import numpy as np
 from regard.config import SearchConfig
 from regard.native.resident import Bell, ResidentSearch
 from regard.native.search import Prepared
-from regard.search.native import hypotheses, search_task
+from regard.search.native import Tasks, hypotheses
 from regard.search.rules import check_best
 from regard.search.watching import text_so_far
 
@@ -18,23 +18,31 @@ if TYPE_CHECKING:
     from regard.search.translator import Translation, Translator
 
 
-class Joined:
-    """Texts that have joined a search; asked by the thread that runs it."""
+MOST_WAYS = 256
 
-    def __init__(
-        self, translator: Translator, texts: Sequence[str], search: SearchConfig, best: int, watched: bool = False
-    ) -> None:
+
+class SearchWay:
+    """A search and how many outputs are asked for, with what is made once for all texts that are searched so."""
+
+    def __init__(self, translator: Translator, search: SearchConfig, best: int) -> None:
         check_best(best, search)
         packed = translator._packed(search)
         assert packed is not None
-        self.search, self.best = search, best
-        self._translator = translator
-        self._wanted = search.width if search.mbr else best
+        self.search, self.best, self.packed = search, best, packed
+        self.wanted = search.width if search.mbr else best
+        self.tasks = Tasks(packed, search, self.wanted, translator.longest_target)
+
+
+class Joined:
+    """Texts that have joined a search; asked by the thread that runs it."""
+
+    def __init__(self, translator: Translator, texts: Sequence[str], way: SearchWay, watched: bool = False) -> None:
+        self._translator, self._way = translator, way
         encoded = translator.tokenizers.source.encode_batch(texts)
         sources = [translator._with_end_mark(source, line) for line, source in enumerate(encoded, start=1)]
         self.source_tokens = [len(source) for source in sources]
-        task = search_task(packed, self.source_tokens, search, self._wanted, translator.longest_target)
-        self.prepared = Prepared(packed, sources, task, unchanged=True, watched=watched)
+        task = way.tasks.of(self.source_tokens)
+        self.prepared = Prepared(way.packed, sources, task, unchanged=True, watched=watched)
         self._told, self._told_of = np.zeros(len(sources), dtype=np.uint8), 0
 
     @property
@@ -54,8 +62,9 @@ class Joined:
 
     def translations(self, number: int) -> list[Translation]:
         """What was found for a text whose search has ended, best first."""
-        found = hypotheses(self.prepared.outputs(number), self._wanted)
-        return self._translator._ranked(found, self.search)[: self.best]
+        way = self._way
+        found = hypotheses(self.prepared.outputs(number), way.wanted)
+        return self._translator._ranked(found, way.search)[: way.best]
 
     def so_far(self) -> Iterator[tuple[int, str]]:
         """The text that each search under way holds for the best, where it is watched."""
@@ -74,6 +83,7 @@ class ResidentTranslator:
         packed = translator._packed(search)
         assert packed is not None
         self._translator, self._search = translator, ResidentSearch(packed)
+        self._ways: dict[tuple[int, int], SearchWay] = {}
         self.left = 0
         """Texts under way."""
 
@@ -84,10 +94,18 @@ class ResidentTranslator:
 
     def join(self, texts: Sequence[str], search: SearchConfig, best: int, watched: bool = False) -> Joined:
         """Let texts that are not blank take part; all with the same numbers (`search.compute`)."""
-        joined = Joined(self._translator, texts, search, best, watched)
+        joined = Joined(self._translator, texts, self._way(search, best), watched)
         self._search.join(joined.prepared)
         self.left += len(texts)
         return joined
+
+    def _way(self, search: SearchConfig, best: int) -> SearchWay:
+        key = (id(search), best)
+        if key not in self._ways:
+            if len(self._ways) >= MOST_WAYS:
+                self._ways.clear()
+            self._ways[key] = SearchWay(self._translator, search, best)
+        return self._ways[key]
 
     def run(self, steps: int, bell: Bell) -> None:
         """Go on until a text's search ends, the bell rings, or so many steps are done."""

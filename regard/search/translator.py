@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Self, Unpack
 
@@ -21,6 +22,7 @@ from regard.progress import Task
 from regard.search.alignment import Aligner, Alignment
 from regard.search.batching import token_batches
 from regard.search.confidence import Calibration
+from regard.search.constraints import TokenEdges
 from regard.search.control import ControlledTranslator
 from regard.search.documents import translate_document
 from regard.search.engine import Engine, NativeEngine, engine_for
@@ -33,6 +35,7 @@ from regard.search.prefixes import check_prefixes, check_room, encode_prefixes
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
 from regard.search.searching import Searching, is_plain
+from regard.search.stand_ins import StandIn, stand_ins
 from regard.search.texts import check_texts, chunks
 from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder
@@ -159,6 +162,16 @@ class Translator:
     def controlled(self, glossary: Glossary | None = None, keep: SpanFinder | None = None) -> ControlledTranslator:
         """A translator that uses the terms of a glossary, and keeps spans such as placeholders unchanged."""
         return ControlledTranslator(self, glossary, keep)
+
+    @cached_property
+    def token_edges(self) -> TokenEdges:
+        """Which tokens of the target begin or end inside a word."""
+        return TokenEdges.of(self.tokenizers.target)
+
+    @cached_property
+    def stand_ins(self) -> list[StandIn]:
+        """Words that the model copies best, found out once: it takes as long as some dozens of translations."""
+        return stand_ins(self)
 
     def translate_document(self, text: str, *, progress: Task | None = None, **options: Unpack[SearchOptions]) -> str:
         """A text of many sentences, translated sentence by sentence; its lines and white space stay."""

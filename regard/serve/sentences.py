@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Coroutine, Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from regard.search.alignment import Alignment
 from regard.search.control_report import TermUse
@@ -98,23 +99,29 @@ async def translate_sentences(
     groups: dict[bool, list[int]] = {}
     for index, text in enumerate(texts):
         groups.setdefault(is_controlled(text, wanted, glossary), []).append(index)
-    tasks = [
-        asyncio.ensure_future(
-            pool.translate(
-                served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client
-            )
+    work = [
+        pool.translate(
+            served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client
         )
         for controlled, indices in groups.items()
     ]
-    try:
-        answers = await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
+    answers = await _all_of(work)
     sentences: dict[int, Sentence] = {}
     for indices, answer in zip(groups.values(), answers, strict=True):
         sentences |= dict(zip(indices, sentences_of([texts[index] for index in indices], answer), strict=True))
     return [sentences[index] for index in range(len(texts))]
+
+
+async def _all_of(work: Sequence[Coroutine[Any, Any, Answer]]) -> list[Answer]:
+    """All answers; where one job fails, the others are given up."""
+    if len(work) == 1:  # as nearly always: a task of its own would cost more than all else here
+        return [await work[0]]
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
 
 
 def is_controlled(text: str, wanted: Wanted, glossary: Glossary | None) -> bool:

@@ -15,6 +15,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from regard.errors import RegardError
+from regard.serve.patient_log import PatientHandler
 from regard.serve.protocol import bounded_protocol
 from regard.serve.settings import ServeSettings
 
@@ -106,7 +107,7 @@ def _quiet_signals() -> Callable[[], None]:
 
 def _start_log(settings: ServeSettings) -> None:
     """Lines on standard error; uvicorn's own only where something is amiss."""
-    handler = logging.StreamHandler()
+    handler = PatientHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("regard.serve", settings.log_level.upper()), ("uvicorn", "WARNING")):
         logger = logging.getLogger(name)

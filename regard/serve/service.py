@@ -41,8 +41,7 @@ class Service:
 
     def admit(self, request: Request, key: object, cost: int = 1) -> str | None:
         """Let somebody in who has the right key and is not too fast; the name of the key, if there are keys."""
-        name, rate = None, self.settings.address_rate
-        client = client_of(request.client.host) if request.client else "unknown"
+        name, client, rate = None, None, self.settings.address_rate
         if self.keys is not None:
             if not key:
                 raise Refusal(400, "Please contact the server operator to get an API key")
@@ -52,6 +51,7 @@ class Service:
             name, client = entry.name, f"key {entry.name}"
             rate = self.settings.key_rate if entry.rate is None else entry.rate
         if rate:
+            client = client or (client_of(request.client.host) if request.client else "unknown")
             wait = self.rates.take(client, rate, cost)
             if wait:
                 raise Refusal.later(f"Slowdown: {rate:,} requests a minute are allowed", wait, status=429)
@@ -115,16 +115,27 @@ def validated(model: type[Body], fields: Fields) -> Body:
 
 async def while_waited_for(request: Request, work: Awaitable[Result]) -> Result:
     """Do work as long as the client is there; one who leaves frees the place. The body must have been read."""
-    task = asyncio.ensure_future(work)
+    own = asyncio.current_task()
+    assert own is not None
     watch = asyncio.ensure_future(_left(request))
+    left = False
+
+    def leave(_: object) -> None:
+        nonlocal left
+        left = True
+        own.cancel()
+
+    watch.add_done_callback(leave)
     try:
-        await asyncio.wait((task, watch), return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise ClientLeft
+        return await work
+    except asyncio.CancelledError:
+        if not left:
+            raise
+        own.uncancel()
+        raise ClientLeft from None
     finally:
-        for each in (task, watch):
-            each.cancel()
+        watch.remove_done_callback(leave)
+        watch.cancel()
 
 
 async def _left(request: Request) -> None:

@@ -30,7 +30,9 @@ def test_greedy_search_tells_of_each_token() -> None:
     model, (source, mask) = PrefixModel(end_bias=-1.0), random_sources(6, 2)
     config = SearchConfig(beam=1, **CONFIG)
     told: dict[int, list[list[int]]] = {}
-    found = greedy_search(model, source, mask, config, watch=lambda row, tokens: told.setdefault(row, []).append(tokens))
+    found = greedy_search(
+        model, source, mask, config, watch=lambda row, tokens: told.setdefault(row, []).append(tokens)
+    )
     assert found == greedy_search(model, source, mask, config)
     for row, [hypothesis] in enumerate(found):
         steps = len(hypothesis.tokens) - (not hypothesis.finished)

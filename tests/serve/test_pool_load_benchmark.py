@@ -46,7 +46,13 @@ def test_a_slope_is_that_of_the_second_half() -> None:
 
 
 def test_the_table_of_an_overload() -> None:
-    crowd = {"seconds": 60.0, "ends": {"200": 5, "503": 9, "lost": 1}, "sentences": 50, "unsent": 3, "milliseconds": WAITS}
+    crowd = {
+        "seconds": 60.0,
+        "ends": {"200": 5, "503": 9, "lost": 1},
+        "sentences": 50,
+        "unsent": 3,
+        "milliseconds": WAITS,
+    }
     modest = {"seconds": 60.0, "ends": {"503": 2}, "sentences": 0, "unsent": 0, "milliseconds": None}
     text = shown(Overload(400.0, 10.0, crowd, modest, [300.0, 350.0, 340.0], crowd))
     assert "10 times the 400 sentences/s" in text
@@ -61,7 +67,15 @@ def texts(tmp_path: Path) -> Path:
 
 
 def ask(texts: Path, port: int, **changes: object) -> Namespace:
-    given = {"host": "127.0.0.1", "clients": 3, "requests": 20, "rate": 0.0, "seconds": 0.0, "group": 1, "expected": None}
+    given = {
+        "host": "127.0.0.1",
+        "clients": 3,
+        "requests": 20,
+        "rate": 0.0,
+        "seconds": 0.0,
+        "group": 1,
+        "expected": None,
+    }
     return Namespace(**{**given, "port": port, "texts": texts, "source": "en", "target": "fr", **changes})
 
 
