@@ -221,8 +221,12 @@ def gradients(output: Path, launcher: list[str], *overrides: str) -> dict[str, t
 @pytest.mark.parametrize("shard", ["false", "true"])
 @pytest.mark.parametrize(
     "model",
-    [(), ("model.tie=none", "model.norm=pre", "model.positions=learned", "model.output_bias=true")],
-    ids=["tied", "untied"],
+    [
+        (),
+        ("model.tie=none", "model.norm=pre", "model.positions=learned", "model.output_bias=true"),
+        ("train.consistency=2.0", "model.word_dropout=0.1"),
+    ],
+    ids=["tied", "untied", "two passes"],
 )
 def test_two_processes_have_the_gradients_of_one(tmp_path, model, shard):
     settings = (*model, "train.clip_norm=0.5")
