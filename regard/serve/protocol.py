@@ -30,6 +30,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._head_bytes = 0
         self._refused = False
+        self._leaves_http = False
         if len(self.connections) > self.settings.connections:
             self.refuse(503, "Server busy: there are as many connections as it can hold", "Retry-After: 5\r\n")
             return
@@ -40,7 +41,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._refused:
+        if self._refused or self._leaves_http:
             return
         self._head_bytes += len(data)
         super().data_received(data)
@@ -56,8 +57,10 @@ class BoundedProtocol(HttpToolsProtocol):
         size = len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
         if size > self.settings.header_bytes:
             self._refuse_head()
-        else:
-            super().on_headers_complete()
+            return
+        super().on_headers_complete()
+        # What follows is another protocol's, which nobody here speaks: it is dropped until the connection is idle.
+        self._leaves_http = self.parser.should_upgrade()
 
     def on_body(self, body: bytes) -> None:
         if not self._refused:

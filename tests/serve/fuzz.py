@@ -72,6 +72,8 @@ class Tally:
 
     answers: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
+    described: int = 0
+    """How many of them were made from the service's own description."""
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -98,7 +100,11 @@ class Tally:
     def to_text(self) -> str:
         counts = ", ".join(f"{name}: {count:,}" for name, count in sorted(self.answers.items()))
         seconds = time.monotonic() - self.began
-        lines = [f"{self.count:,} requests in {seconds:.0f} s; {counts}", f"{len(self.faults):,} faults"]
+        lines = [
+            f"{self.count:,} requests in {seconds:.0f} s, {self.described:,} of them by schemathesis",
+            f"answers: {counts}",
+            f"{len(self.faults):,} faults",
+        ]
         return "\n".join(lines + self.faults[:20])
 
 
@@ -232,7 +238,7 @@ def throw_by_description(address: str, count: int, tally: Tally) -> None:
     """Requests that fit the service's own OpenAPI, and ones that just do not."""
     import requests
     import schemathesis
-    from hypothesis import HealthCheck, Phase, given, settings
+    from hypothesis import HealthCheck, Phase, given, seed, settings
     from hypothesis.errors import Unsatisfiable
     from schemathesis import GenerationMode
 
@@ -243,8 +249,9 @@ def throw_by_description(address: str, count: int, tally: Tally) -> None:
     session = requests.Session()
 
     def throw_at(operation: object, mode: GenerationMode, examples: int) -> None:
+        @seed(tally.count)  # another round throws others
         @settings(
-            max_examples=examples, deadline=None, database=None, derandomize=True, phases=[Phase.generate],
+            max_examples=examples, deadline=None, database=None, phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )  # fmt: skip
         @given(case=operation.as_strategy(generation_mode=mode))  # type: ignore[attr-defined]
@@ -268,7 +275,7 @@ def throw_by_description(address: str, count: int, tally: Tally) -> None:
     while (left := count - (tally.count - before)) > 0:
         share = max(1, left // len(with_body))
         for operation, mode in with_body:
-            throw_at(operation, mode, min(share, count - (tally.count - before)) or 1)
+            throw_at(operation, mode, max(1, min(share, count - (tally.count - before))))
         if count - (tally.count - before) == left:
             break
 
@@ -277,6 +284,7 @@ def fuzz(address: str, count: int, seed: int = 1) -> Tally:
     """Throw requests of both kinds."""
     tally = Tally()
     throw_by_description(address, count // 3, tally)
+    tally.described = tally.count
     throw_by_hand(address, count - tally.count, seed, tally)
     return tally
 

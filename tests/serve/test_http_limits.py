@@ -24,7 +24,9 @@ TRANSLATE = {"q": "the cat", "source": "en", "target": "fr"}
 
 @pytest.fixture(scope="module")
 def service(plain_translator: Translator) -> Service:
-    return make_service(obedient(plain_translator), body_seconds=0.5, header_seconds=0.5, header_bytes=4096)
+    return make_service(
+        obedient(plain_translator), body_seconds=0.5, header_seconds=0.5, header_bytes=4096, keep_alive_seconds=1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +152,14 @@ def test_what_is_no_http_gets_an_error_of_the_same_form(address: str) -> None:
     received = exchange(address, b"\x16\x03\x01 nonsense\r\n\r\n")
     assert received.startswith(b"HTTP/1.1 400")
     assert list(json.loads(received.split(b"\r\n\r\n")[1])) == ["error"]
+
+
+def test_who_asks_for_another_protocol_gets_one_answer(address: str) -> None:
+    for size in (2, 140_000):
+        sent = head("/translate", Connection="Upgrade", Upgrade="websocket", Content_Length=str(size)) + b" " * size
+        received = exchange(address, sent)
+        assert received.count(b"HTTP/1.1") == 1
+        assert b"[still open]" not in received
 
 
 def test_a_connection_serves_several_requests(address: str) -> None:
