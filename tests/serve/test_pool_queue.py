@@ -1,6 +1,7 @@
 """Places are counted and given back, turns are fair, and nobody hangs."""
 
 import asyncio
+import gc
 import threading
 import time
 from contextlib import suppress
@@ -250,6 +251,25 @@ def test_ten_times_what_it_can_hold(obedient: Obedient) -> None:
         assert pool.statistics.sentences == pool.statistics.waiting == pool.statistics.jobs == 0
 
     use(obedient, scenario, queue_sentences=256)
+
+
+def test_a_request_leaves_nothing_behind(native_translator: Translator) -> None:
+    async def scenario(pool: Pool) -> None:
+        for _ in range(2):
+            await asyncio.gather(*(pool.translate(PAIR, Job(("the cat",))) for _ in range(20)))
+            await asyncio.sleep(0.01)
+            gc.collect()
+            gc.disable()
+        before = len(gc.get_objects())
+        for _ in range(5):
+            await asyncio.gather(*(pool.translate(PAIR, Job(("the cat",))) for _ in range(20)))
+        await asyncio.sleep(0.01)
+        assert len(gc.get_objects()) - before < 100
+
+    try:
+        use(native_translator, scenario)
+    finally:
+        gc.enable()
 
 
 def test_the_estimate_follows_the_pace() -> None:
