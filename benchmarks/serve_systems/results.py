@@ -90,7 +90,7 @@ class Soak:
         return {**vars(self), "mb_per_100000_requests": self.slope}
 
     def table(self) -> Table:
-        table = Table(title="memory as requests go by", title_justify="left")
+        table = Table(title="memory as requests go by", title_justify="left", min_width=76)
         table.add_column("requests", justify="right")
         table.add_column("MB", justify="right")
         every = max(1, len(self.requests) // 20)

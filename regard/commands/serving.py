@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -34,6 +35,8 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
     if not settings.log_text:
         warnings.filterwarnings("ignore", category=UserWarning)  # of a translator: they may show what it reads
     app = make_app(service, assets() if settings.page else {})
+    gc.collect()
+    gc.freeze()  # models and modules stay; looking for garbage among them takes as long as a translation
     with listen(settings) as listening:
         ready = partial(print, greeting(service, address_of(listening)), flush=True)
         run_server(make_server(app, settings, ready), settings, listening)

@@ -20,7 +20,7 @@ from regard.portability import optional
 from regard.portability.cache import cached_export
 from regard.portability.ctranslate2_format import vocabulary
 from regard.search.confidence import Calibration
-from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.hypotheses import Hypothesis, NBest, Watch
 from regard.search.length_penalty import length_penalty
 from regard.search.options import SearchOptions
 from regard.search.rules import forbidden_tokens, length_limits
@@ -67,7 +67,12 @@ class CTranslate2Translator(Translator):
         return search
 
     def _search(
-        self, sources: list[list[int]], search: SearchConfig, best: int, beginnings: Sequence[Sequence[int]] = ()
+        self,
+        sources: list[list[int]],
+        search: SearchConfig,
+        best: int,
+        beginnings: Sequence[Sequence[int]] = (),
+        watch: Watch | None = None,  # noqa: ARG002 - it shows nothing on its way
     ) -> list[list[Hypothesis]]:
         """The `best` hypotheses for each source, which ends with its end mark; in one call, if none grows too long."""
         if beginnings:

@@ -84,7 +84,9 @@ class Planner:
             for spelling in self._constraint(match.term.target, match.term.inflected).spellings
             for token in spelling.tokens
         }
-        free = (word for word in self._translator.stand_ins if word.text.lower() not in seen and word.target not in used)
+        free = (
+            word for word in self._translator.stand_ins if word.text.lower() not in seen and word.target not in used
+        )
         return [next(free, None) for _ in groups]
 
     def _constraint(self, text: str, inflected: bool) -> Constraint:

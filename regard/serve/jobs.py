@@ -90,8 +90,6 @@ class PoolSettings:
     queue_sentences: int = 2048
     queue_characters: int = 1_000_000
     """What may wait or be under way, together; a job beyond it is refused, unless it is alone."""
-    slice_sentences: int = 8
-    """Sentences of one job that are taken before it is another's turn."""
     batch_tokens: int = 4096
     """Source tokens that are taken up at once."""
     seconds: float = 30.0

@@ -135,7 +135,7 @@ async def _translated(
     documents = await translate_pieces(service.pool, served, pieces, wanted, client)
     return (
         [document.text() for document in documents],
-        [document.alternatives(asked.alternatives) for document in documents],
+        [document.alternatives(asked.alternatives) if asked.alternatives else [] for document in documents],
     )
 
 

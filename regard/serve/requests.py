@@ -76,7 +76,7 @@ class Request:
     def __init__(self, served: Served, job: Job, way: Way, client: Hashable, watched: bool) -> None:
         check_texts(job.texts)
         self.served, self.job, self.way = served, job, way
-        self.client = self if client is None else client
+        self.client: Hashable = object() if client is None else client  # not itself: nobody would free a circle
         self.watched = watched
         self.loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[Answer] = self.loop.create_future()

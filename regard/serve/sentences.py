@@ -100,9 +100,7 @@ async def translate_sentences(
     for index, text in enumerate(texts):
         groups.setdefault(is_controlled(text, wanted, glossary), []).append(index)
     work = [
-        pool.translate(
-            served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client
-        )
+        pool.translate(served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client)
         for controlled, indices in groups.items()
     ]
     answers = await _all_of(work)
