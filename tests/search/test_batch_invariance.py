@@ -86,7 +86,7 @@ def test_noise_decides_nothing(config: SearchConfig) -> None:
     searching = Searching(model, model, config, config.width)
     alone = [[found.tokens for found in searching.search([own])[0]] for own in sources]
     together = [[found.tokens for found in row] for row in searching.search(sources)]
-    unguarded = [[found.tokens for found in row] for row in searching._batch(sources, (), None)]
+    unguarded = [[found.tokens for found in row] for row in searching._batch(sources, (), None, None)]
     assert together == alone
     assert unguarded != alone, "the toy must show what the guard is for"
 
