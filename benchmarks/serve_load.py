@@ -33,10 +33,11 @@ from regard import progress
 from regard.errors import RegardError
 from regard.figures import check_destination, write_figures
 from regard.recipe import load_config
-from regard.text.sentences import split_sentences
-from regard.text.spans import KINDS, SpanFinder
+from regard.serve.sentences import TELLING
+from regard.text.documents import take_apart
+from regard.text.spans import SpanFinder
 
-KEPT = SpanFinder([kind for kind in KINDS if kind != "numbers"])
+KEPT = SpanFinder(TELLING)
 """What the server would keep by another search than the translator's."""
 FOLDER = Path(__file__).parent
 TEXTS = "multi30k/tok/test_2016_flickr.{}.gz"
@@ -124,7 +125,7 @@ class Measurement:
 
     def _suits(self, line: str) -> bool:
         """Whether the server, too, translates it by the plain search, in one piece."""
-        return len(split_sentences(line, self.languages[0])) == 1 and not KEPT.find(line)
+        return len(take_apart(line, self.languages[0], lambda _: True)) == 1 and not KEPT.find(line)
 
     def _load(self, server: Server) -> Load:
         options = self.options

@@ -97,7 +97,7 @@ class ControlFlags:
     ] = None
     keep: Annotated[
         str | None,
-        typer.Option(metavar="KINDS", help="Keep urls,emails,tags,placeholders,numbers as they are; or all."),
+        typer.Option(metavar="KINDS", help="Keep urls,emails,tags,entities,placeholders,numbers; or all."),
     ] = None
     keep_file: Annotated[Path | None, typer.Option(metavar="FILE", help="Strings to keep, one a line.")] = None
     report: Annotated[

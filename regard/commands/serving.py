@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,6 +16,9 @@ from regard.progress import note
 if TYPE_CHECKING:
     from regard.serve.service import Service
     from regard.serve.settings import ServeSettings
+
+SWITCH_SECONDS = 1e-4
+"""How long the event loop may keep a search waiting that has something to hand over."""
 
 
 def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str, Any], others: Sequence[str]) -> None:
@@ -37,6 +41,7 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
     app = make_app(service, assets() if settings.page else {})
     gc.collect()
     gc.freeze()  # models and modules stay; looking for garbage among them takes as long as a translation
+    sys.setswitchinterval(SWITCH_SECONDS)
     with listen(settings) as listening:
         ready = partial(print, greeting(service, address_of(listening)), flush=True)
         run_server(make_server(app, settings, ready), settings, listening)

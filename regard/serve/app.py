@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from inspect import signature
+from typing import TypeGuard
 
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from regard.serve.api import api_routes
 from regard.serve.guard import Guard, refused
@@ -27,8 +32,8 @@ PATHS = (
 """The paths that figures and the log call by name."""
 
 
-def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> FastAPI:
-    """The application around a service; `assets` are the files of the web page."""
+def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> ASGIApp:
+    """The application around a service, guarded; `assets` are the files of the web page."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -50,11 +55,12 @@ def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> Fas
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.add_middleware(Guard, settings=service.settings, metrics=service.metrics, paths=PATHS)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(Refusal, _refusal)
-    app.include_router(libretranslate_routes(service))
-    app.include_router(api_routes(service))
+    routers = libretranslate_routes(service), api_routes(service)
+    for router in routers:
+        app.include_router(router)
+    direct = {route.path: route.endpoint for router in routers for route in router.routes if _is_direct(route)}
     app.include_router(page_routes(app, assets or {}))
     if service.settings.metrics:
 
@@ -63,7 +69,14 @@ def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> Fas
             content, kind = service.metrics.page()
             return Response(content, media_type=kind)
 
-    return app
+    return Guard(app, service.settings, service.metrics, PATHS, direct)
+
+
+def _is_direct(route: BaseRoute) -> TypeGuard[APIRoute]:
+    """Whether all that an endpoint takes is the request itself."""
+    if not isinstance(route, APIRoute) or route.methods != {"POST"}:
+        return False
+    return [each.annotation for each in signature(route.endpoint, eval_str=True).parameters.values()] == [Request]
 
 
 async def _http_error(_: Request, error: Exception) -> Response:

@@ -17,8 +17,11 @@ from regard.text.documents import Part, Piece, replaced, take_apart
 from regard.text.glossary import Glossary
 from regard.text.spans import KINDS, SpanFinder
 
-TELLING = tuple(kind for kind in KINDS if kind != "numbers")
-"""Kinds of spans for which a sentence goes through the slower search that keeps them, and its numbers with them."""
+TELLING = tuple(kind for kind in KINDS if kind not in ("numbers", "entities"))
+"""Kinds of spans for which a sentence goes through the slower search that keeps them, and its numbers with them.
+
+Entities are text in a text, and are read as such in HTML.
+"""
 _FINDER = SpanFinder(TELLING)
 
 

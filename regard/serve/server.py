@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from regard.errors import RegardError
 from regard.serve.patient_log import PatientHandler
@@ -46,7 +46,7 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: FastAPI, settings: ServeSettings, ready: Callable[[], None]) -> uvicorn.Server:
+def make_server(app: ASGIApp, settings: ServeSettings, ready: Callable[[], None]) -> uvicorn.Server:
     """A server that waits to be run; `ready` is called when the first request can be answered."""
     config = uvicorn.Config(
         app,
