@@ -135,7 +135,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
     if team.leads:
-        save_profiles(run, learn_profiles(prepared, config.data.source_language, config.data.target_language))
+        save_profiles(run, learn_profiles(prepared, config.data))
         write_file(run / CARD, card.write(config, result.to_json()).encode())
     return result
 
