@@ -144,8 +144,8 @@ def _processes_here(team: Team) -> int:
     return int(os.environ.get("LOCAL_WORLD_SIZE", team.size))
 
 
-def _open_run(config: Config, run: Path, must_resume: bool) -> None:
-    """Make the run's folder, or see that what it holds belongs to this configuration."""
+def check_run(config: Config, run: Path) -> None:
+    """Refuse a folder that holds another run."""
     if run.exists() and not run.is_dir():
         raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
     if (run / CONFIG).exists():
@@ -154,7 +154,12 @@ def _open_run(config: Config, run: Path, must_resume: bool) -> None:
             if getattr(before, section) != getattr(config, section):
                 key = _first_difference(section, before, config)
                 raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
-    elif must_resume:
+
+
+def _open_run(config: Config, run: Path, must_resume: bool) -> None:
+    """Make the run's folder, or see that what it holds belongs to this configuration."""
+    check_run(config, run)
+    if must_resume and not (run / CONFIG).exists():
         raise RegardError(f"{run}: there is no run to resume here")
     sweep(run)
     write_file(run / CONFIG, format_config(config).encode())
