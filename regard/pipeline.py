@@ -205,6 +205,8 @@ def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
     """What judges weights on the validation data of a configuration, if it names any."""
     if not config.data.validation:
         note("no `data.validation`: the last weights will be kept, for nothing tells which are best")
+        if config.train.average_best > 1 or config.train.patience:
+            note("`train.average_best` and `train.patience` do nothing without it")
         return None
     batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
     return Validator(batches, _greedy_bleu(config, tokenizers) if config.train.validation_sentences else None)

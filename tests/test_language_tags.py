@@ -91,6 +91,8 @@ def test_a_model_says_what_it_translates(trained):
     assert capital.pairs == translator.pairs
     assert capital.model is translator.model
     assert capital.between().languages == ("en", "xx")
+    vars(translator)["stand_ins"] = []
+    assert "stand_ins" not in vars(translator.between("en", "xx")), "another target copies other words"
     assert capital.between(target="fr").languages == ("en", "fr")
     assert translator.between(source="fr").languages == ("fr", "en")
     with pytest.raises(InputError, match="translates en to fr, en to xx and fr to en, not to es"):

@@ -99,7 +99,10 @@ def distill_run(
     translator.translate_nbest([], 1, **search)  # a wrong option is said before the work begins
     if choice == "closest" and search_config(translator.config.search, search).width < 2:
         raise InputError("the closest of several translations needs several: set the beam to 2 or more")
-    translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
+    try:
+        translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
+    except InputError as error:
+        raise InputError(f"{teachers[0]}: {error}") from None
     _note_differences(translator, config)
     facts = {"teachers": [_digest(Path(folder) / WEIGHTS) for folder in teachers], "average": average}
     facts |= {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
@@ -156,7 +159,7 @@ def _note_replaced(taught: Sequence[Taught]) -> None:
     """Say so where a student would learn much that its teacher did not write."""
     pairs, replaced = sum(each.pairs for each in taught), sum(each.replaced for each in taught)
     if replaced > LARGE_SHARE * pairs:
-        note(f"{replaced:,} of {pairs:,} translations cannot be used (empty, endless, or bad pairs): references replace them")
+        note(f"{replaced:,} of {pairs:,} translations are empty, endless or bad pairs: references replace them")
 
 
 def _digest(path: Path) -> str:

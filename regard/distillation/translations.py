@@ -89,7 +89,9 @@ class TaughtCorpus:
                 sources = [pair.source for pair in block]
                 first_line = number * BLOCK_PAIRS + 1
                 found = translator.translate_nbest(sources, best, progress=work, first_line=first_line, **search)
-                lines = map(_line, block, (_chosen(one, pair, self._check) for one, pair in zip(found, block, strict=True)))
+                lines = map(
+                    _line, block, (_chosen(one, pair, self._check) for one, pair in zip(found, block, strict=True))
+                )
                 write_file(path, "".join(lines).encode())
 
     def _join(self) -> None:
