@@ -165,6 +165,8 @@ class Bench:
         config = load_config(self.recipe, self.common)
         if not config.data.validation:
             raise RegardError(f"{self.recipe}: names no `data.validation`, on which levers are measured")
+        if len(config.data.pairs) > 1:
+            raise RegardError(f"{self.recipe}: has several pairs of languages; levers are measured on a recipe of one")
         pairs = [pair for corpus in config.data.validation for pair in read_pairs(corpus, config.data)]
         self.sources, self.references = [pair.source for pair in pairs], [pair.target for pair in pairs]
 

@@ -64,6 +64,16 @@ class DataConfig(Section):
         own = (self.source_language, self.target_language)
         return tuple(dict.fromkeys([own, *map(self.pair_of, self.train)]))
 
+    def meaning(self, source_language: str, target_language: str) -> Self:
+        """The same with another pair as the one that is meant; corpora keep their languages."""
+        corpora = {
+            name: tuple(corpus.model_copy(update={"languages": self.pair_of(corpus)}) for corpus in getattr(self, name))
+            for name in ("train", "validation")
+        }
+        return self.model_copy(
+            update={"source_language": source_language, "target_language": target_language, **corpora}
+        )
+
     @model_validator(mode="after")
     def _pairs_can_be_told_apart(self) -> Self:
         pairs = [self.pair_of(corpus) for corpus in (*self.train, *self.validation)]

@@ -135,7 +135,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
     if team.leads:
-        save_profiles(run, learn_profiles(prepared, config.data.source_language, config.data.target_language))
+        save_profiles(run, learn_profiles(prepared, config.data))
         write_file(run / CARD, card.write(config, result.to_json()).encode())
     return result
 
@@ -144,8 +144,8 @@ def _processes_here(team: Team) -> int:
     return int(os.environ.get("LOCAL_WORLD_SIZE", team.size))
 
 
-def _open_run(config: Config, run: Path, must_resume: bool) -> None:
-    """Make the run's folder, or see that what it holds belongs to this configuration."""
+def check_run(config: Config, run: Path) -> None:
+    """Refuse a folder that holds another run."""
     if run.exists() and not run.is_dir():
         raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
     if (run / CONFIG).exists():
@@ -154,7 +154,12 @@ def _open_run(config: Config, run: Path, must_resume: bool) -> None:
             if getattr(before, section) != getattr(config, section):
                 key = _first_difference(section, before, config)
                 raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
-    elif must_resume:
+
+
+def _open_run(config: Config, run: Path, must_resume: bool) -> None:
+    """Make the run's folder, or see that what it holds belongs to this configuration."""
+    check_run(config, run)
+    if must_resume and not (run / CONFIG).exists():
         raise RegardError(f"{run}: there is no run to resume here")
     sweep(run)
     write_file(run / CONFIG, format_config(config).encode())
@@ -200,6 +205,8 @@ def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
     """What judges weights on the validation data of a configuration, if it names any."""
     if not config.data.validation:
         note("no `data.validation`: the last weights will be kept, for nothing tells which are best")
+        if config.train.average_best > 1 or config.train.patience:
+            note("`train.average_best` and `train.patience` do nothing without it")
         return None
     batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
     return Validator(batches, _greedy_bleu(config, tokenizers) if config.train.validation_sentences else None)

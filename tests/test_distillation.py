@@ -9,7 +9,8 @@ from tiny_world import write_tiny_corpus
 
 import regard as library
 from regard import pipeline
-from regard.config import Config
+from regard.config import Config, DataConfig
+from regard.data.checks import PairCheck
 from regard.data.corpus import Pair
 from regard.distillation import translations
 from regard.distillation.run import distill_run, student_config
@@ -92,10 +93,12 @@ def test_of_several_the_closest_can_be_taken():
 
     pair = Pair("a cat", "un chat noir", 1, "")
     found = [said("une chatte"), said("un chat noir", finished=False), said("un chat noire"), said("  ")]
-    assert _chosen(found, pair) == "un chat noire"
-    assert _chosen(found[:1], pair) == "une chatte"
-    assert _chosen([found[1]], pair) is None
-    assert _chosen([found[3]], pair) is None
+    check = PairCheck("", "", DataConfig(max_ratio=1.1))
+    assert _chosen(found, pair, check) == "un chat noire"
+    assert _chosen(found[:1], pair, check) == "une chatte"
+    assert _chosen([found[1]], pair, check) is None
+    assert _chosen([found[3]], pair, check) is None
+    assert _chosen([said("un chat " * 4)], pair, check) is None, "it would be a bad pair"
 
 
 def test_closest_and_an_ensemble_from_python(tiny_run, config, tmp_path):
@@ -119,14 +122,28 @@ def test_weights_of_the_recipe_stay(config, tmp_path):
 def test_mistakes_are_said_before_the_work(tiny_run, config, tmp_path, monkeypatch):
     run = tmp_path / "run"
     other = override_config(config, ["data.target_language=de"])
-    with pytest.raises(InputError, match="translates en to fr, not to de"):
+    with pytest.raises(InputError, match="run: translates en to fr, not to de"):
         distill_run([tiny_run], other, run)
     with pytest.raises(ConfigError, match=r"data\.train"):
         distill_run([tiny_run], override_config(config, ["data.train=[]"]), run)
     with pytest.raises(InputError, match="beam to 2"):
         distill_run([tiny_run], config, run, choice="closest", beam=1)
+    greedy = shutil.copytree(tiny_run, tmp_path / "greedy")
+    own = (greedy / "config.toml").read_text(encoding="utf-8").replace("beam = 2", "beam = 1")
+    (greedy / "config.toml").write_text(own, encoding="utf-8")
+    with pytest.raises(InputError, match="beam to 2"):
+        distill_run([greedy], config, run, choice="closest")
     with pytest.raises(InputError, match="weight of the original"):
         distill_run([tiny_run], config, run, original=-1.0)
+    with pytest.raises(InputError, match="no teacher"):
+        distill_run([], config, run)
+    with pytest.raises(InputError, match="unknown tokenization"):
+        distill_run([tiny_run], config, run, tokenize="nonsense")
+    with pytest.raises(RegardError, match=r"none\.en"):
+        distill_run([tiny_run], override_config(config, ['data.validation=[{source="none.en",target="none.fr"}]']), run)
+    with pytest.raises(ConfigError, match="holds another run"):
+        distill_run([greedy], config, greedy)
+    assert not (greedy / "distilled").exists()
     with monkeypatch.context() as patch:
         patch.setenv("WORLD_SIZE", "2")
         with pytest.raises(RegardError, match="torchrun"):
@@ -135,6 +152,35 @@ def test_mistakes_are_said_before_the_work(tiny_run, config, tmp_path, monkeypat
     missing = override_config(config, ['data.train=[{source="none.en",target="none.fr"}]'])
     with pytest.raises(RegardError, match=r"none\.en"):
         distill_run([tiny_run], missing, run)
+
+
+def test_a_student_learns_from_a_teacher_that_makes_bad_pairs(tiny_run, config, tmp_path, monkeypatch):
+    """Even where a bad line is an error: it is the teacher's, and nobody could mend it."""
+    original = Translator.translate_nbest
+
+    def endless(self, texts, *arguments, **options):
+        found = original(self, texts, *arguments, **options)
+        return [[type(EMPTY)("x" * 60, 0.0, 0.0, [], [], True, [])] for _ in found]
+
+    monkeypatch.setattr(Translator, "translate_nbest", endless)
+    strict = override_config(config, ["data.on_bad_line=error", "data.max_ratio=1.5"])
+    distilled = distill_run([tiny_run], strict, tmp_path / "run", beam=1)
+    assert distilled.taught[0].replaced > 0
+    for line in lines_of(tmp_path / "run"):
+        assert (line["teacher"] == "replaced") == (1.5 * len(line["source"]) + 20 < 60)
+
+
+@pytest.mark.parametrize("damage", ["cut", "other", "short"])
+def test_damaged_translations_are_said_to_be(tiny_run, config, tmp_path, damage):
+    distill_run([tiny_run], config, tmp_path / "run", beam=1)
+    path = tmp_path / "run/distilled/0/pairs.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes({"cut": whole[:-7], "other": b"[]\n", "short": whole[: whole.index(b"\n") + 1]}[damage])
+    with pytest.raises(RegardError, match=r"pairs\.jsonl: .*remove it, and it will be made anew"):
+        distill_run([tiny_run], config, tmp_path / "run", beam=1)
+    path.unlink()
+    distill_run([tiny_run], config, tmp_path / "run", beam=1)
+    assert path.read_bytes() == whole
 
 
 def test_translations_of_another_teacher_are_not_mixed_in(tiny_run, tiny_model, config, tmp_path):

@@ -1,5 +1,6 @@
 """One model for several pairs of languages: tags before the source, from a recipe to the command line."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 from tiny_world import TINY_RUN, write_tiny_corpus
 
 from regard import pipeline
+from regard.commands.serving import greeting, make_service
 from regard.config import TokenizerConfig
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.prepared import PreparedCorpus
@@ -16,6 +18,11 @@ from regard.models.folder import load_model
 from regard.pipeline import train_run
 from regard.recipe import override_config, parse_config
 from regard.search.translator import Translator
+from regard.serve.jobs import Pair
+from regard.serve.routing import load_models
+from regard.serve.settings import ServeSettings
+from regard.text.detection import Detector
+from regard.text.profiles import learn_profiles, load_profiles
 
 KINDS = ("bpe", "wordpiece", "unigram", "word", "character", "byte")
 TEXTS = ["the cat eats 2 apples.", "my friend sees a man <2de> and <2fr>.", "le chat <2 de>"] * 5
@@ -84,6 +91,8 @@ def test_a_model_says_what_it_translates(trained):
     assert capital.pairs == translator.pairs
     assert capital.model is translator.model
     assert capital.between().languages == ("en", "xx")
+    vars(translator)["stand_ins"] = []
+    assert "stand_ins" not in vars(translator.between("en", "xx")), "another target copies other words"
     assert capital.between(target="fr").languages == ("en", "fr")
     assert translator.between(source="fr").languages == ("fr", "en")
     with pytest.raises(InputError, match="translates en to fr, en to xx and fr to en, not to es"):
@@ -118,6 +127,59 @@ def test_the_command_chooses_by_the_languages(trained, regard, tmp_path):
     refused = regard("export", trained, "--to", "ctranslate2", "--output", tmp_path / "out")
     assert refused.code == 2
     assert "tag" in refused.errors
+
+
+def test_a_corpus_keeps_its_languages_whatever_pair_is_meant(tmp_path):
+    config = several(tmp_path / "corpus")
+    first = config.data.train[0].model_copy(update={"languages": None})
+    data = config.data.model_copy(update={"train": (first, *config.data.train[1:])})
+    meant = data.meaning("fr", "en")
+    assert [meant.pair_of(corpus) for corpus in meant.train] == [("en", "fr"), ("en", "xx"), ("fr", "en")]
+    assert meant.pairs == (("fr", "en"), ("en", "fr"), ("en", "xx"))
+
+
+def test_an_explanation_is_of_the_pair_that_is_asked_for(trained, regard, tmp_path):
+    told = {}
+    for target in ("fr", "xx"):
+        finished = regard("explain", trained, "the cat", "--to", target, "--json", tmp_path / "told.json")
+        assert finished.code == 0, finished.errors
+        told[target] = json.loads((tmp_path / "told.json").read_text(encoding="utf-8"))
+    assert [each["model"]["target_language"] for each in told.values()] == ["fr", "xx"]
+    assert [each["source"]["tokens"][0] for each in told.values()] == ["<2fr>", "<2xx>"]
+    refused = regard("explain", trained, "the cat", "--to", "es")
+    assert refused.code == 2
+    assert "not to es" in refused.errors
+
+
+def test_a_service_has_every_pair_of_its_models(trained, tiny_model):
+    models = load_models([trained])
+    assert list(models) == [Pair("en", "fr"), Pair("en", "xx"), Pair("fr", "en")]
+    translator = Translator.load(trained)
+    for pair, served in models.items():
+        assert served.languages == pair
+        assert served.translator.languages == (pair.source, pair.target)
+        expected = translator.between(pair.source, pair.target).translate(["the cat"])
+        assert served.translator.translate(["the cat"]) == expected
+    assert len({id(served.translator._engines) for served in models.values()}) == 1
+    with pytest.raises(InputError, match="both translate from 'en' to 'fr'"):
+        load_models([trained, tiny_model])
+    service = make_service(ServeSettings(models=(str(trained),)))
+    assert service.languages.targets("en") == ["fr", "xx"]
+    assert [line.strip().split(":")[0] for line in greeting(service, "here").splitlines()[1:4]] == [
+        "en to fr",
+        "en to xx",
+        "fr to en",
+    ]
+
+
+def test_each_language_is_known_by_its_own_lines(trained):
+    profiles = load_profiles(trained)
+    assert set(profiles) == {"en", "fr", "xx"}
+    assert Detector(["en", "fr"], profiles).detect("le chat mange")[0].language == "fr"
+    assert " le " in profiles["fr"].shares
+    assert " le " not in profiles["en"].shares
+    data = load_model(trained).config.data
+    assert learn_profiles(PreparedCorpus.open(trained / "prepared"), data) == profiles
 
 
 def test_a_text_that_spells_a_tag_is_no_instruction(trained):

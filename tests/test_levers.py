@@ -62,6 +62,14 @@ def test_levers_are_chosen_by_name_or_are_ones_own():
             chosen_levers(only, own)
 
 
+def test_a_recipe_of_several_pairs_is_refused(recipe):
+    config = load_config(recipe)
+    corpus = f'{{source="{config.data.train[0].source}",target="{config.data.train[0].target}"'
+    train = f'data.train=[{corpus}}},{corpus},languages=["en","de"]}}]'
+    with pytest.raises(RegardError, match="several pairs"):
+        measure_levers(parse(["--recipe", str(recipe), "--set", "data.tags=true", train]))
+
+
 @pytest.mark.slow
 def test_runs_are_done_once_and_no_other_data_is_read(recipe, tmp_path, monkeypatch, capfd):
     given = ["--recipe", str(recipe), "--runs", str(tmp_path / "runs"), "--steps", "6", "--only", "pre-norm", "greedy"]

@@ -10,7 +10,7 @@ import typer
 from regard import figures
 from regard.cli.app import app
 from regard.cli.picturing import picture_app
-from regard.options import Beam, Json, Model
+from regard.options import Beam, FromLanguage, Json, Model, ToLanguage
 
 app.add_typer(picture_app, name="picture")
 
@@ -25,6 +25,8 @@ def explain(
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look inside (.html).")] = None,
     png: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a figure (.png, .svg, .pdf).")] = None,
     beam: Beam = None,
+    from_language: FromLanguage = None,
+    to_language: ToLanguage = None,
     language: Annotated[
         Literal["en", "zh"], typer.Option(metavar="CODE", help="The language of the page: en or zh.")
     ] = "en",
@@ -36,6 +38,7 @@ def explain(
     """
     figures.check_destination(json)
     from regard.commands.explaining import ExplanationFiles, explain_sentence
+    from regard.commands.translating import Languages
 
-    files = ExplanationFiles(output, png)
-    figures.publish(explain_sentence(model, sentence, target, files, language, beam), json)
+    files, languages = ExplanationFiles(output, png), Languages(from_language, to_language)
+    figures.publish(explain_sentence(model, sentence, target, files, language, beam, languages), json)

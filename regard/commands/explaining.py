@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from regard import figures
+from regard.commands.translating import Languages
 from regard.errors import InputError
 from regard.explain.canvas import PICTURES, check_picture
 from regard.explain.explained import Explanation
@@ -58,10 +59,12 @@ def explain_sentence(
     files: ExplanationFiles,
     language: Literal["en", "zh"] = "en",
     beam: int | None = None,
+    languages: Languages | None = None,
 ) -> Explained:
     """Explain how a model translates a sentence, or what it thinks of a given target, and write what is asked for."""
     files.check()
-    explanation = ExplainingTranslator.load(model).explain(sentence, target, beam=beam)
+    translator = (languages or Languages()).chosen(model, ExplainingTranslator.load(model))
+    explanation = translator.explain(sentence, target, beam=beam)
     written = [path for path in (files.page, files.picture) if path is not None]
     return Explained(explanation, tuple(explanation.save(path, language) for path in written))
 

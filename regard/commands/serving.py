@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from regard.errors import ConfigError, RegardError
 from regard.progress import note
+from regard.recipe import load_config
 
 if TYPE_CHECKING:
     from regard.serve.service import Service
@@ -49,6 +50,7 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
 
 def make_service(settings: ServeSettings) -> Service:
     """Load what the settings name: models, keys, and what the languages look like."""
+    from regard.models.folder import CONFIG
     from regard.serve.jobs import PoolSettings
     from regard.serve.keys import KeyRing
     from regard.serve.languages import Languages
@@ -63,8 +65,8 @@ def make_service(settings: ServeSettings) -> Service:
     folders = [Path(model) for model in settings.models]
     models = load_models(folders)
     profiles: dict[str, Profile] = {}
-    for folder, pair in zip(folders, models, strict=True):
-        found = profiles_of(folder, pair.source, pair.target)
+    for folder in folders:
+        found = profiles_of(folder, load_config(folder / CONFIG).data)
         if not found:
             note(f"{folder}: has no languages.json, so `auto` tells its languages by their scripts alone")
         for code, profile in found.items():

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Unpack
+from typing import TypeVar, Unpack
 
 from regard.data.lines import check_readable, read_lines
 from regard.errors import InputError
@@ -15,6 +15,8 @@ from regard.progress import task
 from regard.search.options import SearchOptions
 from regard.search.translator import Translation, Translator
 from regard.streams import line_writer, read_blocks
+
+AnyTranslator = TypeVar("AnyTranslator", bound=Translator)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class Languages:
     source: str | None = None
     target: str | None = None
 
-    def chosen(self, folder: Path, translator: Translator) -> Translator:
+    def chosen(self, folder: Path, translator: AnyTranslator) -> AnyTranslator:
         """The translator for these languages, of those that its model has; a model without them is refused."""
         try:
             return translator.between(self.source, self.target)

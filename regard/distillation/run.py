@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from regard.config import Config, CorpusConfig
-from regard.data.corpus import read_pairs
+from regard.data.checks import PairCheck
+from regard.data.corpus import Pair, read_pairs
 from regard.distillation.translations import PAIRS, Choice, Taught, TaughtCorpus
 from regard.errors import ConfigError, InputError, RegardError
 from regard.evaluate.evaluation import EvaluationOptions, evaluate_system
+from regard.evaluate.metrics import bleu_metric
 from regard.evaluate.report import Evaluation
 from regard.models.ensemble import Average
 from regard.models.folder import WEIGHTS
-from regard.pipeline import TrainResult, train_run
+from regard.pipeline import TrainResult, check_run, train_run
 from regard.progress import note, task
-from regard.search.options import SearchOptions
+from regard.search.options import SearchOptions, search_config
 from regard.search.translator import Translator
 from regard.train.signals import stop_request
 
 FOLDER = "distilled"
 """Where in a student's run its teacher's translations are kept."""
+LARGE_SHARE = 0.1
+"""Of translations that cannot be used: more of them are worth a word."""
 
 
 @dataclass(frozen=True)
@@ -87,21 +91,33 @@ def distill_run(
     `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
     """
     run = Path(run)
-    _check(config, run, original, choice, search)
+    _check(config, len(teachers), original)
+    check_run(student := student_config(config, run, original), run)
+    bleu_metric(config.data.target_language, tokenize)
+    held_out = _held_out(config)
     translator = Translator.load(*teachers, average=average)
     translator.translate_nbest([], 1, **search)  # a wrong option is said before the work begins
-    translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
+    if choice == "closest" and search_config(translator.config.search, search).width < 2:
+        raise InputError("the closest of several translations needs several: set the beam to 2 or more")
+    try:
+        translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
+    except InputError as error:
+        raise InputError(f"{teachers[0]}: {error}") from None
     _note_differences(translator, config)
     facts = {"teachers": [_digest(Path(folder) / WEIGHTS) for folder in teachers], "average": average}
+    facts |= {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
     asked: SearchOptions = {name: value for name, value in search.items() if value is not None}  # type: ignore[assignment]
     taught = []
     with stop_request() as stop, stop.at_once():
         for number, (corpus, own) in enumerate(zip(config.data.train, translators, strict=True)):
-            folder = TaughtCorpus(run / FOLDER / str(number), {**facts, "own_search": own.config.search.model_dump()})
+            settings = {**facts, "own_search": own.config.search.model_dump()}
+            folder = TaughtCorpus(run / FOLDER / str(number), settings, PairCheck("", "", config.data))
             taught.append(folder.made(own, partial(read_pairs, corpus, config.data), choice, **asked))
-    training = train_run(student_config(config, run, original), run)
-    teacher = _judged("teacher", translator, config, tokenize, **asked)
-    return Distilled(training, tuple(taught), teacher, _judged("student", Translator.load(run), config, tokenize))
+    _note_replaced(taught)
+    training = train_run(student, run)
+    teacher = _judged("teacher", translator, config, held_out, tokenize, **asked)
+    of_student = _judged("student", Translator.load(run), config, held_out, tokenize)
+    return Distilled(training, tuple(taught), teacher, of_student)
 
 
 def student_config(config: Config, run: Path, original: float) -> Config:
@@ -117,19 +133,17 @@ def student_config(config: Config, run: Path, original: float) -> Config:
     return config.model_copy(update={"data": config.data.model_copy(update={"train": tuple(corpora)})})
 
 
-def _check(config: Config, run: Path, original: float, choice: Choice, search: SearchOptions) -> None:
+def _check(config: Config, teachers: int, original: float) -> None:
+    if not teachers:
+        raise InputError("there is no teacher: name the folder of a trained model")
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: a student learns its text as a teacher translates it")
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise RegardError(
             "a teacher translates in one process: leave out torchrun (train.processes shares the training)"
         )
-    if run.exists() and not run.is_dir():
-        raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
     if not 0 <= original < float("inf"):
         raise InputError(f"the weight of the original text is {original}: it is 0 (none) or more")
-    if choice == "closest" and search.get("beam") == 1:
-        raise InputError("the closest of several translations needs several: set the beam to 2 or more")
 
 
 def _note_differences(teacher: Translator, config: Config) -> None:
@@ -141,22 +155,38 @@ def _note_differences(teacher: Translator, config: Config) -> None:
         note("the student learns a vocabulary of its own ({1:,} tokens; the teacher's recipe: {0:,})".format(*sizes))
 
 
+def _note_replaced(taught: Sequence[Taught]) -> None:
+    """Say so where a student would learn much that its teacher did not write."""
+    pairs, replaced = sum(each.pairs for each in taught), sum(each.replaced for each in taught)
+    if replaced > LARGE_SHARE * pairs:
+        note(f"{replaced:,} of {pairs:,} translations are empty, endless or bad pairs: references replace them")
+
+
 def _digest(path: Path) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _judged(
-    name: str, translator: Translator, config: Config, tokenize: str | None, **search: Unpack[SearchOptions]
-) -> Evaluation | None:
-    """BLEU, chrF and speed on the validation data of the recipe's own pair of languages."""
+def _held_out(config: Config) -> list[Pair]:
+    """The validation data of the recipe's own pair of languages; all of it is read, so that a mistake is said early."""
     own = config.data.source_language, config.data.target_language
-    corpora = [corpus for corpus in config.data.validation if config.data.pair_of(corpus) == own]
-    pairs = [pair for corpus in corpora for pair in read_pairs(corpus, config.data)]
+    read = [(config.data.pair_of(corpus), list(read_pairs(corpus, config.data))) for corpus in config.data.validation]
+    return [pair for languages, pairs in read if languages == own for pair in pairs]
+
+
+def _judged(
+    name: str,
+    translator: Translator,
+    config: Config,
+    pairs: Sequence[Pair],
+    tokenize: str | None,
+    **search: Unpack[SearchOptions],
+) -> Evaluation | None:
+    """BLEU, chrF and speed on some pairs of the recipe's own languages; None without any."""
     if not pairs:
         return None
     sources, references = [pair.source for pair in pairs], [pair.target for pair in pairs]
-    translator = translator.between(*own)
+    translator = translator.between(config.data.source_language, config.data.target_language)
     translator.translate(sources[:1], **search)  # what is done but once is no part of its speed
     options = EvaluationOptions(samples=0, tokenize=tokenize)
     with task(f"measuring the {name}", len(sources)) as work:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from regard.atomic import explained, remove_folder, sweep, write_file
+from regard.data.checks import PairCheck
 from regard.data.corpus import Pair
 from regard.errors import RegardError
 from regard.evaluate.metrics import chrf_metric
@@ -37,14 +38,14 @@ class Taught:
     same: int
     """Translations that are the reference, word for word."""
     replaced: int
-    """Pairs whose translation was empty or did not end, so that their reference stands in for it."""
+    """Pairs whose translation was empty, did not end or made a bad pair: their reference stands in for it."""
 
 
 class TaughtCorpus:
     """Translations in a folder: `pairs.jsonl` when all are there, a file for each block until then."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        self._folder, self._settings = folder, dict(settings)
+    def __init__(self, folder: Path, settings: Mapping[str, Any], check: PairCheck) -> None:
+        self._folder, self._settings, self._check = folder, dict(settings), check
 
     def made(
         self, translator: Translator, read: Read, choice: Choice = "likeliest", **search: Unpack[SearchOptions]
@@ -55,7 +56,7 @@ class TaughtCorpus:
         if not (self._folder / PAIRS).exists():
             self._translate(translator, read, choice, count, **search)
             self._join()
-        return self._read()
+        return self._read(count)
 
     def _agree(self, settings: dict[str, Any]) -> None:
         """See that what is in the folder was made in this way, or begin."""
@@ -88,7 +89,9 @@ class TaughtCorpus:
                 sources = [pair.source for pair in block]
                 first_line = number * BLOCK_PAIRS + 1
                 found = translator.translate_nbest(sources, best, progress=work, first_line=first_line, **search)
-                lines = map(_line, block, (_chosen(one, pair) for one, pair in zip(found, block, strict=True)))
+                lines = map(
+                    _line, block, (_chosen(one, pair, self._check) for one, pair in zip(found, block, strict=True))
+                )
                 write_file(path, "".join(lines).encode())
 
     def _join(self) -> None:
@@ -104,15 +107,23 @@ class TaughtCorpus:
             aside.replace(whole)
         remove_folder(self._folder / BLOCKS)
 
-    def _read(self) -> Taught:
+    def _read(self, expected: int) -> Taught:
         counts = {"pairs": 0, "same": 0, "replaced": 0}
-        with open(self._folder / PAIRS, encoding="utf-8") as lines:
-            for line in lines:
-                facts = json.loads(line)
-                counts["pairs"] += 1
-                counts["same"] += facts["teacher"] == "same"
-                counts["replaced"] += facts["teacher"] == "replaced"
-        return Taught(self._folder / PAIRS, **counts)
+        path = self._folder / PAIRS
+        try:
+            with open(path, encoding="utf-8") as lines:
+                for line in lines:
+                    how = json.loads(line)["teacher"]
+                    counts["pairs"] += 1
+                    counts["same"] += how == "same"
+                    counts["replaced"] += how == "replaced"
+        except (OSError, ValueError, TypeError, LookupError) as error:
+            raise RegardError(f"{path}: damaged ({error}); remove it, and it will be made anew") from None
+        if counts["pairs"] != expected:
+            raise RegardError(
+                f"{path}: has {counts['pairs']:,} lines for {expected:,} pairs; remove it, and it will be made anew"
+            )
+        return Taught(path, **counts)
 
 
 def _described(pairs: Iterable[Pair]) -> tuple[int, str]:
@@ -130,9 +141,10 @@ def _blocks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
         yield block
 
 
-def _chosen(found: Sequence[Translation], pair: Pair) -> str | None:
+def _chosen(found: Sequence[Translation], pair: Pair, check: PairCheck) -> str | None:
     """The translation to learn from: the likeliest, or of several the one most like the reference, by chrF."""
-    usable = [each.text for each in found if each.finished and not each.looped and each.text.strip()]
+    ended = [each.text for each in found if each.finished and not each.looped]
+    usable = [text for text in ended if not check.faults(pair.line, pair.source, text)]
     if len(usable) < 2:
         return usable[0] if usable else None
     metric = chrf_metric()

@@ -112,8 +112,8 @@ class Translator:
         if pair == self.languages:
             return self
         other = copy.copy(self)
-        languages = {"source_language": pair[0], "target_language": pair[1]}
-        other.config = self.config.model_copy(update={"data": self.config.data.model_copy(update=languages)})
+        vars(other).pop("stand_ins", None)  # what it copies, it may copy into one language alone
+        other.config = self.config.model_copy(update={"data": self.config.data.meaning(*pair)})
         other.tokenizers = self.tokenizers.tagged(pair[1])
         other.calibration = None  # it was learned on the model's own pair
         return other

@@ -8,12 +8,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, chain, islice, pairwise, starmap
 from pathlib import Path
 from typing import Any
 
 from regard import untrusted
 from regard.atomic import write_file
+from regard.config import DataConfig
 from regard.data.prepared import PreparedCorpus
 from regard.errors import CorpusError, ModelFolderError
 
@@ -22,7 +23,7 @@ ORDERS = (1, 2, 3, 4)
 KEPT = 600
 """Strings of each length that a profile keeps: the most frequent."""
 LARGEST_FILE = 4 * untrusted.MIB
-MOST_LANGUAGES = 16
+MOST_LANGUAGES = 48
 SAMPLE_PAIRS, SAMPLE_CHARACTERS = 2_000, 1_000_000
 _NO_LETTERS = re.compile(r"[\W\d_]+")
 
@@ -128,16 +129,23 @@ def _profile(entry: Any) -> Profile:
     return Profile({gram: float(share) for gram, share in shares.items()}, tuple(map(float, floors)), entry["typical"])
 
 
-def learn_profiles(prepared: PreparedCorpus, source_language: str, target_language: str) -> dict[str, Profile]:
-    """Profiles of both sides of a prepared corpus, from pairs all over it."""
-    step = max(1, len(prepared) // SAMPLE_PAIRS)
-    chosen = list(islice(range(0, len(prepared), step), SAMPLE_PAIRS))
-    sides = {source_language: prepared.source_texts(chosen), target_language: prepared.target_texts(chosen)}
-    found = {code: Profile.learn(texts) for code, texts in sides.items()}
+def learn_profiles(prepared: PreparedCorpus, data: DataConfig) -> dict[str, Profile]:
+    """Profiles of the languages of a prepared corpus, from lines all over each pair of languages."""
+    ends = list(accumulate(prepared.corpus_sizes, initial=0))
+    rows: dict[tuple[str, str], list[range]] = {}
+    for corpus, lines in zip(data.train, starmap(range, pairwise(ends)), strict=True):
+        rows.setdefault(data.pair_of(corpus), []).append(lines)
+    texts: dict[str, list[str]] = {}
+    for (source, target), ranges in rows.items():
+        step = max(1, sum(map(len, ranges)) // SAMPLE_PAIRS)
+        chosen = list(islice(chain(*ranges), 0, step * SAMPLE_PAIRS, step))
+        texts.setdefault(source, []).extend(prepared.source_texts(chosen))
+        texts.setdefault(target, []).extend(prepared.target_texts(chosen))
+    found = {code: Profile.learn(texts[code]) for code in islice(texts, MOST_LANGUAGES)}
     return {code: profile for code, profile in found.items() if profile is not None}
 
 
-def profiles_of(folder: Path, source_language: str, target_language: str) -> dict[str, Profile]:
+def profiles_of(folder: Path, data: DataConfig) -> dict[str, Profile]:
     """What a model's languages look like: as its folder says, or from the text that it learned from, if it is there."""
     profiles = load_profiles(folder)
     if profiles:
@@ -146,4 +154,4 @@ def profiles_of(folder: Path, source_language: str, target_language: str) -> dic
         prepared = PreparedCorpus.open(folder / "prepared")
     except CorpusError:
         return {}
-    return learn_profiles(prepared, source_language, target_language)
+    return learn_profiles(prepared, data) if len(prepared.corpus_sizes) == len(data.train) else {}

@@ -8,6 +8,7 @@ import pytest
 from regard.data.builtin import generate
 from regard.data.lines import read_lines
 from regard.errors import ModelFolderError
+from regard.recipe import load_config
 from regard.text.detection import Detector
 from regard.text.profiles import LARGEST_FILE, PROFILES, Profile, load_profiles, profiles_of, save_profiles
 
@@ -112,10 +113,11 @@ def test_a_run_writes_what_its_languages_look_like(tiny_run: Path, tiny_model: P
     profiles = load_profiles(tiny_run)
     assert set(profiles) == {"en", "fr"}
     assert Detector(profiles, profiles).detect("le chien prend 3 pommes")[0].language == "fr"
-    assert profiles_of(tiny_model, "en", "fr") == {}
+    data = load_config(tiny_run / "config.toml").data
+    assert profiles_of(tiny_model, data) == {}
     prepared = tiny_model / "prepared"
     prepared.symlink_to(tiny_run / "prepared")
-    assert profiles_of(tiny_model, "en", "fr") == profiles
+    assert profiles_of(tiny_model, data) == profiles
     save_profiles(tiny_model, profiles)
     assert load_profiles(tiny_model) == profiles
 

@@ -300,11 +300,14 @@ def test_epochs_limit_a_run(corpus, tmp_path):
     assert 2 <= result.outcome.steps < 100
 
 
-def test_without_validation_data_the_last_weights_are_kept(corpus, tmp_path):
-    config = recipe(corpus, "train.max_steps=4", "train.average_last=1", "data.validation=[]")
+def test_without_validation_data_the_last_weights_are_kept(corpus, tmp_path, monkeypatch):
+    said = []
+    monkeypatch.setattr(pipeline, "note", said.append)
+    config = recipe(corpus, "train.max_steps=4", "train.average_last=1", "train.average_best=2", "data.validation=[]")
     result = train_run(config, tmp_path / "run")
     assert result.outcome.validation is None
     assert (tmp_path / "run/model.safetensors").is_file()
+    assert any("average_best" in line and "do nothing" in line for line in said)
 
 
 class Scaled(Precision):
