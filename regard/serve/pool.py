@@ -35,6 +35,8 @@ from regard.serve.workers import Desk, SideWorker, Worker
 
 STOPPING = 5.0
 """Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
+SIDE_TOKENS = 256
+"""Source tokens that the side worker takes up at once: it is slow, and does not look up until it has done them."""
 WARM_TEXT = "1, 2, 3."
 
 
@@ -55,7 +57,7 @@ class Pool:
         self._pace = Pace(self.workers)
         self._threads_before = torch.get_num_threads()
         self._search = FairQueue(self.workers, settings.slice_sentences, settings.batch_tokens)
-        self._side = FairQueue(1, settings.slice_sentences, settings.batch_tokens)
+        self._side = FairQueue(1, settings.slice_sentences, min(SIDE_TOKENS, settings.batch_tokens))
         self._explanations = Explanations(settings.explanations, settings.seconds)
         desk = Desk(self._found, self._grown, self._failed, self._observed)
         self._threads: list[Worker] = [
