@@ -121,7 +121,7 @@ class _Reader(HTMLParser):
     def parse_html_declaration(self, i: int) -> int:
         return self._as_written(i, super().parse_html_declaration)
 
-    def parse_bogus_comment(self, i: int, report: int = 1) -> int:
+    def parse_bogus_comment(self, i: int, report: bool = True) -> int:
         return self._as_written(i, lambda place: super(_Reader, self).parse_bogus_comment(place, report))
 
     def _as_written(self, begin: int, parse: Callable[[int], int]) -> int:
