@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -17,6 +17,7 @@ from torch import Tensor
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import EOS_ID, PAD_ID
+from regard.errors import RegardError
 from regard.search.constraints import ConstraintSet, Progress, TokenEdges
 from regard.search.engine import Engine
 from regard.search.hypotheses import Hypothesis, NBest
@@ -25,6 +26,10 @@ from regard.search.rules import check_best, first_tokens, forbidden_tokens, leng
 
 PLACES, MOST_PLACES = 8, 32
 """The beam of a constrained search is at least so wide, and grows by as much with its constraints' tokens."""
+
+
+class Abandoned(RegardError):  # noqa: N818 - no mistake
+    """A search that was given up before its end."""
 
 
 class _Row(NamedTuple):
@@ -75,11 +80,12 @@ def constrained_search(
     config: SearchConfig,
     best: int = 1,
     longest: int | None = None,
+    still_wanted: Callable[[], bool] = lambda: True,
 ) -> list[list[Hypothesis]]:
     """The `best` hypotheses for each row of `source` [B, S] that meet the constraints of that row, best first.
 
     All rows must have the same `places_for`. An output may be longer than usual by the tokens of its constraints, but
-    not longer than `longest`, into which they have to fit.
+    not longer than `longest`, into which they have to fit. Raises Abandoned once it is not `still_wanted`.
     """
     check_best(best, config)
     limits = length_limits(source_mask, config).tolist()
@@ -94,6 +100,8 @@ def constrained_search(
     state = engine.start(engine.encode(source, source_mask)) if sentences else None
     tokens = first_tokens(len(source), source.device)[:, 0]
     while sentences and state is not None:
+        if not still_wanted():
+            raise Abandoned("nobody waits for this translation any more")
         logits, state = engine.step(tokens, state)
         _extend(sentences, logits.float().log_softmax(dim=-1), (in_word, no_ending), places, config)
         staying = [index for index, sentence in enumerate(sentences) if _goes_on(sentence, config)]

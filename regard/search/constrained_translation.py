@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from regard.config import SearchConfig
@@ -32,8 +32,9 @@ def refuse_other_searches(translator: Translator, options: SearchOptions) -> Non
 class ConstrainedTranslator:
     """Translates with one model so that outputs meet constraints; a part of the translator, and in its confidence."""
 
-    def __init__(self, translator: Translator) -> None:
+    def __init__(self, translator: Translator, still_wanted: Callable[[], bool] = lambda: True) -> None:
         self.translator = translator
+        self._still_wanted = still_wanted
         self.edges = translator.token_edges
 
     def translate(
@@ -100,8 +101,9 @@ class ConstrainedTranslator:
                 sets = [group[indices[place]] for place in batch]
                 longest = translator.longest_target
                 found = constrained_search(
-                    translator._engine(search.compute), source, source_mask, sets, self.edges, search, longest=longest
-                )
+                    translator._engine(search.compute), source, source_mask, sets, self.edges, search, longest=longest,
+                    still_wanted=self._still_wanted,
+                )  # fmt: skip
                 for place, hypotheses in zip(batch, found, strict=True):
                     translations[indices[place]] = translator._translation(hypotheses[0])
                 if progress:

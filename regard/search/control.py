@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Unpack
 
 from regard.progress import Task
@@ -21,13 +21,20 @@ if TYPE_CHECKING:
 
 
 class ControlledTranslator:
-    """Translates so that terms of a glossary are used and spans come through; `Translator.controlled` gives one."""
+    """Translates so that terms of a glossary are used and spans come through; `Translator.controlled` gives one.
+
+    Such a search can take long: it ends with Abandoned once it is not `still_wanted`.
+    """
 
     def __init__(
-        self, translator: Translator, glossary: Glossary | None = None, keep: SpanFinder | None = None
+        self,
+        translator: Translator,
+        glossary: Glossary | None = None,
+        keep: SpanFinder | None = None,
+        still_wanted: Callable[[], bool] = lambda: True,
     ) -> None:
         self._translator = translator
-        self._constrained = ConstrainedTranslator(translator)
+        self._constrained = ConstrainedTranslator(translator, still_wanted)
         self._planner = Planner(translator, glossary, keep, self._constrained.room)
         self._restorer = Restorer(translator)
 

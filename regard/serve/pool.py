@@ -37,6 +37,8 @@ STOPPING = 5.0
 """Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
 SEARCH_SLICE, SIDE_SLICE = 1, 8
 """Sentences of one job that are taken before it is another's turn; at the side, all of a slice are done in one call."""
+SIDE_TOKENS = 256
+"""Source tokens that the side worker takes up at once: it is slow, and does not look up until it has done them."""
 WARM_TEXT = "1, 2, 3."
 
 
@@ -57,7 +59,7 @@ class Pool:
         self._pace = Pace(self.workers)
         self._threads_before = torch.get_num_threads()
         self._search = FairQueue(self.workers, SEARCH_SLICE, settings.batch_tokens)
-        self._side = FairQueue(1, SIDE_SLICE, settings.batch_tokens)
+        self._side = FairQueue(1, SIDE_SLICE, min(SIDE_TOKENS, settings.batch_tokens))
         self._explanations = Explanations(settings.explanations, settings.seconds)
         desk = Desk(self._found, self._grown, self._failed, self._observed)
         self._threads: list[Worker] = [

@@ -8,16 +8,20 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from regard.serve.guard import SAFETY
 from regard.serve.settings import ServeSettings
 
 LINGER = 0.5
 """Seconds in which a client who is refused may take the answer, and whatever it sends is dropped."""
+LEAST_TAKEN = 16_384
+"""Bytes of an answer that waits which a client has to take in the time that a body may take to arrive."""
 _PHRASES = {
     400: "Bad Request",
     408: "Request Timeout",
     431: "Request Header Fields Too Large",
     503: "Service Unavailable",
 }
+_SAFETY = "".join(f"{name}: {value}\r\n" for name, value in SAFETY.items())
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -28,6 +32,8 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._timer: asyncio.TimerHandle | None = None
+        self._reader_timer: asyncio.TimerHandle | None = None
+        self._untaken = 0
         self._head_bytes = 0
         self._refused = False
         self._leaves_http = False
@@ -38,6 +44,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
+        self._forget_reader()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -45,8 +52,12 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._timer is not None and self._head_bytes > self.settings.header_bytes:
+        if self._head_bytes > self.settings.header_bytes:
             self._refuse_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._timer is not None:  # and not behind the body, where nobody looks at it
+            super().on_header(name, value)
 
     def on_message_begin(self) -> None:
         self._wait_for_head()
@@ -63,6 +74,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._leaves_http = self.parser.should_upgrade()
 
     def on_body(self, body: bytes) -> None:
+        self._head_bytes = 0  # what comes without a body, behind it or between its parts, is bounded, too
         if not self._refused:
             super().on_body(body)
 
@@ -70,6 +82,18 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._refused:
             self._head_bytes = 0
             super().on_message_complete()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._forget_reader()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_reader()
 
     def send_400_response(self, msg: str) -> None:
         self.refuse(400, f"Invalid request: {msg}")
@@ -81,17 +105,38 @@ class BoundedProtocol(HttpToolsProtocol):
         """Answer without asking the application, and close the connection."""
         self._refused = True
         self._head_is_there()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # whatever the application still answers is for nobody
+            self.cycle.message_event.set()
         if self.transport.is_closing():
             return
         body = json.dumps({"error": sentence})
         self.transport.write(
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
-            f"X-Content-Type-Options: nosniff\r\nConnection: close\r\n{headers}\r\n{body}".encode("ascii")
+            f"{_SAFETY}Cache-Control: no-store\r\nConnection: close\r\n{headers}\r\n{body}".encode("ascii")
         )
         if self.transport.can_write_eof():
             self.transport.write_eof()
         # Closed at once, with something unread, the connection would be reset, and the answer lost.
         self.loop.call_later(LINGER, self.transport.close)
+
+    def _watch_reader(self) -> None:
+        """An answer that nobody takes must not be kept for ever."""
+        self._untaken = self.transport.get_write_buffer_size()
+        if self._untaken and self._reader_timer is None:
+            self._reader_timer = self.loop.call_later(self.settings.body_seconds, self._look_at_reader)
+
+    def _look_at_reader(self) -> None:
+        self._reader_timer = None
+        if self.transport.get_write_buffer_size() > max(0, self._untaken - LEAST_TAKEN):
+            self.transport.abort()
+        else:
+            self._watch_reader()
+
+    def _forget_reader(self) -> None:
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+            self._reader_timer = None
 
     def _refuse_head(self) -> None:
         self.refuse(431, f"Invalid request: the headers have more than {self.settings.header_bytes} bytes")

@@ -113,7 +113,8 @@ class Request:
     @cached_property
     def controls(self) -> ControlledTranslator:
         glossary = Glossary.of(self.job.glossary) if self.job.glossary else None
-        return self.served.translator.controlled(glossary, SpanFinder() if self.job.keep_spans else None)
+        spans = SpanFinder() if self.job.keep_spans else None
+        return ControlledTranslator(self.served.translator, glossary, spans, lambda: not self.given_up)
 
     @cached_property
     def aligner(self) -> Aligner:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from regard.serve.answers import copied_answer, rich_answer
 from regard.serve.faults import log_fault
-from regard.serve.refusals import refusal_of
+from regard.serve.refusals import Refusal, refusal_of
 from regard.serve.routing import Served
 from regard.serve.schemas import ErrorTold, RichTold
 from regard.serve.sentences import Document, Wanted, cut, is_controlled, job_of, sentences_of, translate_pieces
@@ -36,6 +36,7 @@ async def translate_rich(service: Service, asked: Asked) -> list[RichTold]:
         return [copied_answer(asked.target, text) for text in asked.texts]
     translator = asked.served.translator
     pieces = [cut(translator, text, service.settings.sentence_tokens) for text in asked.texts]
+    _check_terms(service, asked, [piece.text for own in pieces for piece in own if piece.part is Part.SENTENCE])
     documents = await translate_pieces(service.pool, asked.served, pieces, asked.wanted, asked.client)
     return await asyncio.to_thread(lambda: [rich_answer(translator, document) for document in documents])
 
@@ -49,6 +50,7 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
         translator, languages = asked.served.translator, asked.served.languages
         pieces = cut(translator, asked.texts[0], service.settings.sentence_tokens)
         sentences = [piece.text for piece in pieces if piece.part is Part.SENTENCE]
+        _check_terms(service, asked, sentences)
         glossary = Glossary.of(asked.wanted.glossary) if asked.wanted.glossary else None
         controlled = any(is_controlled(sentence, asked.wanted, glossary) for sentence in sentences)
         job = job_of(sentences, asked.wanted, controlled)
@@ -66,6 +68,17 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
             log_fault(error)
         sentence = refusal.sentence if refusal else "Internal error; the server's log says more"
         yield "error", ErrorTold(error=sentence).model_dump_json()
+
+
+def _check_terms(service: Service, asked: Asked, sentences: Sequence[str]) -> None:
+    """Refuse sentences that would have to use more of a glossary than can be searched for in a reasonable time."""
+    if not asked.wanted.glossary:
+        return
+    glossary, most = Glossary.of(asked.wanted.glossary), service.settings.glossary_characters
+    for sentence in sentences:
+        wanted = sum(len(match.term.target) for match in glossary.find(sentence))
+        if wanted > most:
+            raise Refusal.bad(f"a sentence has to use terms of {wanted} characters together, more than {most}")
 
 
 def _text_so_far(pieces: Sequence[Piece], texts: Sequence[str], languages: tuple[str, str]) -> str:

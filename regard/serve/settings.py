@@ -50,6 +50,9 @@ class ServeSettings(Section):
     alternatives: int = Field(10, ge=0, le=99, description="most alternatives of a translation")
     explain_characters: int = Field(500, ge=1, description="longest text to explain, in characters")
     glossary_terms: int = Field(50, ge=0, description="most terms of a glossary")
+    glossary_characters: int = Field(
+        300, ge=0, description="characters of all terms together that one sentence has to use"
+    )
     sentence_tokens: int = Field(256, ge=2, description="tokens of a sentence; a longer one is cut at clause marks")
     seconds: float = Field(30.0, gt=0, le=3600, description="time for the work of one request, its waiting included")
     body_seconds: float = Field(10.0, gt=0, description="time in which a body must arrive")

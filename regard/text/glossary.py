@@ -9,7 +9,7 @@ from typing import Self
 
 from regard.data.lines import read_lines
 from regard.errors import CorpusError, InputError
-from regard.text.units import Unit, units
+from regard.text.units import units
 
 OPTIONS = {
     "case": "the source term must be written just so",
@@ -50,11 +50,11 @@ class Glossary:
     """Terms, found in texts longest first."""
 
     terms: list[Term]
-    _by_first: dict[str, list[tuple[tuple[str, ...], Term]]] = field(init=False, repr=False, default_factory=dict)
+    _by_first: dict[str, list[tuple[list[str], Term]]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         for term in self.terms:
-            words = tuple(unit.text for unit in units(term.source))
+            words = [unit.text for unit in units(term.source)]
             if not words or not term.target.strip():
                 raise InputError(f"a term needs words on both sides, not {term.source!r} and {term.target!r}")
             self._by_first.setdefault(words[0].lower(), []).append((words, term))
@@ -89,11 +89,18 @@ class Glossary:
     def find(self, text: str) -> list[TermMatch]:
         """The terms in a text: from left to right, at each place the longest, as whole words, not overlapping."""
         words = units(text)
+        texts = [unit.text for unit in words]
+        lowered = [each.lower() for each in texts]
         found: list[TermMatch] = []
         place = 0
         while place < len(words):
             match = next(
-                (each for each in self._by_first.get(words[place].text.lower(), ()) if _fits(each, words, place)), None
+                (
+                    (spelled, term)
+                    for spelled, term in self._by_first.get(lowered[place], ())
+                    if (lowered if term.any_case else texts)[place : place + len(spelled)] == spelled
+                ),
+                None,
             )
             if match is None:
                 place += 1
@@ -103,12 +110,6 @@ class Glossary:
             found.append(TermMatch(term, words[place].start, words[stop - 1].stop))
             place = stop
         return found
-
-
-def _fits(candidate: tuple[tuple[str, ...], Term], words: list[Unit], place: int) -> bool:
-    spelled, term = candidate
-    here = [unit.text for unit in words[place : place + len(spelled)]]
-    return [word.lower() for word in here] == list(spelled) if term.any_case else here == list(spelled)
 
 
 def _parse(line: str, where: str) -> Term:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from itertools import accumulate
+from unicodedata import category
 
 from regard.text.passages import Markings, Passage
 from regard.text.projection import Markup
@@ -117,6 +118,20 @@ class _Reader(HTMLParser):
     def handle_pi(self, data: str) -> None:
         self._stay(f"<?{data}>")
 
+    def parse_html_declaration(self, i: int) -> int:
+        return self._as_written(i, super().parse_html_declaration)
+
+    def parse_bogus_comment(self, i: int, report: bool = True) -> int:
+        return self._as_written(i, lambda place: super(_Reader, self).parse_bogus_comment(place, report))
+
+    def _as_written(self, begin: int, parse: Callable[[int], int]) -> int:
+        """Let the parser read a comment or a declaration, and keep it letter for letter, not as it was understood."""
+        count = len(self._passage.tags)
+        end = parse(begin)
+        if len(self._passage.tags) > count and end > begin:
+            self._passage.tags[-1] = replace(self._passage.tags[-1], opening=self.rawdata[begin:end])
+        return end
+
     @property
     def _offset(self) -> int:
         """Where in the text the construct begins that is being read."""
@@ -170,7 +185,8 @@ class _Reader(HTMLParser):
         end = self._offset + len(text)
         whole = text + (";" if self._html[end : end + 1] == ";" else "")
         meant = unescape(whole)
-        self._write(meant if meant.isprintable() or meant.isspace() else " ")
+        kept = meant.isprintable() or meant.isspace() or all(category(each) == "Cf" for each in meant)
+        self._write(meant if kept else " ")
 
     def _write(self, text: str) -> None:
         if self._kept_from is not None:

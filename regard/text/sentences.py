@@ -29,16 +29,21 @@ _GERMAN_ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
 _LETTER = re.compile(r"(?:^|[\s.(\-])[^\W\d_]$")
 _CLOSING = "\"'”’)\\]»›」』）】"
 _OPENING = "\"'“‘„‚«»‹›(\\[「『（【¿¡—–-"
+LONGEST_WORD = 64
+"""Characters before a mark that are looked at; no abbreviation is as long."""
 _CLAUSES = (r"[;:；：—–]", r"[,，、]", r"\s", r"")
 
 
 @cache
 def _end_mark(language: str) -> re.Pattern[str]:
-    """What may end a sentence; quotation marks close one that others open, as in „so“ and “so”."""
+    """What may end a sentence; quotation marks close one that others open, as in „so“ and “so”.
+
+    Whatever the text, it is found in linear time: a row of marks is tried from its beginning alone, and in one way.
+    """
     closing = f"{_CLOSING}“‘«‹" if language == "de" else _CLOSING
     return re.compile(
-        rf"(?P<full>[。！？!?…]*[。！？]+[。！？…]*[{closing}]*)\s*"
-        rf"|(?P<mark>(?:\.\.\.|[.!?…])+(?:[{closing}]|[\u00a0\u202f ]»)*)(?=\s)\s+"
+        rf"(?P<full>(?<![。！？!?…])[。！？!?…]*[。！？]+[。！？…]*[{closing}]*)\s*"
+        rf"|(?P<mark>(?<![.!?…])[.!?…]++(?:[{closing}]|[\u00a0\u202f ]»)*)(?=\s)\s+"
     )
 
 
@@ -65,7 +70,7 @@ def _ends(text: str, found: re.Match[str], language: str) -> bool:
     mark = found["mark"]
     if not mark.startswith(".") or mark.startswith("..."):
         return True
-    before = text[: found.start()]
+    before = text[max(0, found.start() - LONGEST_WORD) : found.start()]
     word = re.split(r"[\s(\[\"'„“«»‚‘’，。：；、！？]", before)[-1]
     if not {word, word[:1].lower() + word[1:]}.isdisjoint(ABBREVIATIONS.get(language, _ALL)):
         return False

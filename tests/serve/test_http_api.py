@@ -83,6 +83,12 @@ def test_glossary_and_spans(address: str) -> None:
     assert told["sentences"][0]["constraints"] == [{"term": "cat", "wanted": "matou", "met": True}]
 
 
+def test_a_sentence_cannot_ask_for_too_many_terms(address: str) -> None:
+    terms = [{"source": "cat", "target": "matou " * 30}]
+    for path in ("translate", "stream"):
+        assert "more than 300" in post(address, path, text="cat cat cat", glossary=terms).text
+
+
 def events(response: httpx.Response) -> list[tuple[str, dict[str, object]]]:
     found = []
     for block in response.text.split("\n\n"):

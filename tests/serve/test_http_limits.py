@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -119,6 +120,20 @@ def test_odd_multiparts_are_refused(address: str) -> None:
     assert http.post(f"{address}/translate", content=b"x", headers={"Content-Type": "image/png"}).status_code == 415
 
 
+def test_a_form_in_parts(address: str) -> None:
+    fields = {"q": "the cat; name=\r\n--", "source": "en", "target": "fr"}
+    told = http.post(f"{address}/translate", files={name: (None, value) for name, value in fields.items()})
+    assert told.json() == {"translatedText": "THE CAT; NAME=\n--"}
+
+
+def test_parts_inside_parts_take_no_time(address: str) -> None:
+    body = "".join(f"--{n}\r\nContent-Type: multipart/mixed; boundary={n + 1}\r\n\r\n" for n in range(2000))
+    began = time.monotonic()
+    kind = {"Content-Type": "multipart/form-data; boundary=0"}
+    assert http.post(f"{address}/translate", content=body.encode(), headers=kind).status_code == 400
+    assert time.monotonic() - began < 2
+
+
 def test_large_bodies_are_refused_whatever_they_declare(address: str) -> None:
     declared = exchange(address, head("/translate", Content_Length="131073"))
     assert declared.startswith(b"HTTP/1.1 413")
@@ -133,6 +148,33 @@ def test_slow_bodies_and_slow_headers_are_cut_off(address: str) -> None:
     assert exchange(address, head("/translate", Content_Length="100") + b"{").startswith(b"HTTP/1.1 408")
     assert exchange(address, b"POST /translate HTTP/1.1\r\nHost: a").startswith(b"HTTP/1.1 408")
     assert exchange(address, b"").startswith(b"HTTP/1.1 408")
+
+
+def test_headers_behind_a_body_are_bounded(address: str) -> None:
+    for trailers in (b"X: " + b"y" * 1_000_000, b"X: y\r\n" * 150_000):
+        chunked = head("/translate", Transfer_Encoding="chunked") + b"1\r\n{\r\n0\r\n"
+        try:
+            assert exchange(address, chunked + trailers).startswith(b"HTTP/1.1 431")
+        except ConnectionError:  # it is still being sent when the server has had enough
+            continue
+
+
+def test_an_answer_that_nobody_takes_is_dropped(plain_translator: Translator) -> None:
+    service = make_service(obedient(plain_translator), body_seconds=0.3, keep_alive_seconds=1)
+    service.metrics.characters.labels("x" * 20_000_000)
+    with serving(service) as address:
+        place = urlsplit(address)
+        with socket.socket() as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect((place.hostname, place.port))
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            time.sleep(2)
+            connection.settimeout(5)
+            received = 0
+            with suppress(ConnectionResetError):
+                while part := connection.recv(1 << 20):
+                    received += len(part)
+        assert 0 < received < 20_000_000
 
 
 def test_an_unread_body_does_not_hold_its_connection(address: str) -> None:

@@ -137,6 +137,20 @@ def test_a_watcher_who_leaves_frees_the_place(obedient: Obedient) -> None:
     use(obedient, scenario, workers=1)
 
 
+def test_who_leaves_a_search_for_terms_ends_it(plain_translator: Translator) -> None:
+    endless = Job(("cat " * 40,), glossary=(("cat", "matou " * 30),))
+
+    async def scenario(pool: Pool) -> None:
+        task = asyncio.create_task(pool.translate(PAIR, endless))
+        await asyncio.sleep(0.3)
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait([task])
+        await asyncio.wait_for(pool.translate(PAIR, Job(("the cat {a}",), keep_spans=True)), 10)
+
+    use(plain_translator, scenario)
+
+
 def test_time_is_limited(obedient: Obedient) -> None:
     async def scenario(pool: Pool) -> None:
         obedient.gate.clear()

@@ -1,7 +1,10 @@
+import time
+
 import pytest
 
 from regard.text.documents import put_together, sentences_of, take_apart
 from regard.text.sentences import split_long, split_sentences
+from regard.text.spans import SpanFinder
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,14 @@ def test_over_long_sentences_of_a_document_come_back_whole() -> None:
     pieces = take_apart(text, "en", lambda sentence: len(sentence) < 40)
     assert all(len(sentence) < 40 for sentence in sentences_of(pieces))
     assert put_together(pieces, sentences_of(pieces), "en", "de") == text
+
+
+@pytest.mark.parametrize(
+    "row", [".", "!", "…!", "?.", "A. ", '."', "!\u00a0»", "a@", "a.", "%0", "0", "www.a.", "{{", "http://."]
+)
+def test_no_text_takes_long(row: str) -> None:
+    text = "a%" + row * (20_000 // len(row)) + "b"
+    began = time.process_time()
+    assert "".join(piece.text for piece in take_apart(text, "en")) == text
+    SpanFinder().find(text)
+    assert time.process_time() - began < 2

@@ -137,3 +137,19 @@ def test_no_html_breaks_it_and_no_tag_is_lost(html: str) -> None:
 def test_many_tags_take_no_time() -> None:
     html = "<b>" * 3000 + "cat" + "</b>" * 3000
     assert tags_of(through(html)) == tags_of(html)
+
+
+@pytest.mark.parametrize(
+    "lone", ["<![CDATA[y]]>", "<!-- c -->", "<!doctype html>", "</?x>", "<!x>", "<![if !IE]>", "<?pi x?>"]
+)
+def test_what_is_no_element_stays_letter_for_letter(lone: str) -> None:
+    [passage] = take_markup_apart(f"one {lone} two").passages
+    assert passage.finish("one two", [((0, 3), (0, 3)), ((4, 7), (4, 7))]).replace(lone, "", 1).split() == [
+        "one",
+        "two",
+    ]
+
+
+def test_marks_that_are_not_seen_do_not_part_words() -> None:
+    [passage] = take_markup_apart("trans&shy;late &zwnj;it").passages
+    assert passage.text == "trans\u00adlate \u200cit"
