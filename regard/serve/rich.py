@@ -42,7 +42,11 @@ async def translate_rich(service: Service, asked: Asked) -> list[RichTold]:
 
 
 async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str, str]]:
-    """`partial` with the text so far, whenever it grows; at the end `done` with the answer, or `error`."""
+    """`partial` with the text so far, whenever it grows; at the end `done` with the answer, or `error`.
+
+    What is refused before anything was told is raised: the answer can still have a status of its own.
+    """
+    told_something = False
     try:
         if asked.served is None:
             yield "done", copied_answer(asked.target, asked.texts[0]).model_dump_json()
@@ -57,12 +61,15 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
         async for progress in service.pool.watch(languages, job, client=asked.client):
             if progress.answer is None:
                 text = _text_so_far(pieces, progress.texts, translator.languages)
+                told_something = True
                 yield "partial", json.dumps({"text": text}, ensure_ascii=False)
             else:
                 document = Document(pieces, sentences_of(sentences, progress.answer), translator.languages)
                 told = await asyncio.to_thread(rich_answer, translator, document)
                 yield "done", told.model_dump_json()
     except Exception as error:
+        if not told_something:
+            raise
         refusal = refusal_of(error)
         if refusal is None:
             log_fault(error)

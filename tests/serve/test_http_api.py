@@ -107,6 +107,14 @@ def test_stream_ends_with_the_answer(address: str) -> None:
     assert told == post(address, "translate", text="the cat eats 3 apples. the dog").json()
 
 
+def test_a_stream_for_which_there_is_no_room_is_refused_as_others_are(plain_translator: Translator) -> None:
+    with serving(make_service(plain_translator, pool={"seconds": 0.0}, pool_type=Pool)) as address:
+        response = post(address, "stream", text="the cat eats 3 apples.")
+    assert response.status_code == 503
+    assert response.headers["retry-after"].isdecimal()
+    assert response.json().keys() == {"error"}
+
+
 def test_explanations_are_passed_on(address: str) -> None:
     told = post(address, "explain", text=" the \n cat", translation="le chat", beam=3).json()
     assert told["source"]["text"] == "the cat"
