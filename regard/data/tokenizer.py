@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -104,12 +105,15 @@ class Tokenizer:
         """Each token in a printable form, for pictures: `▁the`, `ing`, `<0xE4>`, `</s>`; `▁` is a space."""
         ids = list(ids)
         self._check(ids)
-        marks = SPECIAL_TOKENS + BYTE_TOKENS
-        tags = {index: tag_for(language) for language, index in self.tags.items()}
-        return [
-            marks[index] if index < FIRST_LEARNED_ID else tags.get(index) or _printable(self._texts[index])
-            for index in ids
-        ]
+        return [self._printable[index] for index in ids]
+
+    @cached_property
+    def _printable(self) -> list[str]:
+        """The printable form of every token."""
+        shown = [*SPECIAL_TOKENS, *BYTE_TOKENS, *map(_printable, self._texts[FIRST_LEARNED_ID:])]
+        for language, index in self.tags.items():
+            shown[index] = tag_for(language)
+        return shown
 
     def words(self) -> dict[str, int]:
         """The token that a word from elsewhere means, under its printable form and, at a word's start, bare."""
@@ -146,8 +150,8 @@ class Tokenizer:
         return spelled
 
     def _check(self, ids: list[int]) -> None:
-        wrong = next((index for index in ids if not 0 <= index < self.vocabulary_size), None)
-        if wrong is not None:
+        if ids and not 0 <= min(ids) <= max(ids) < self.vocabulary_size:
+            wrong = next(index for index in ids if not 0 <= index < self.vocabulary_size)
             raise InputError(
                 f"Token id {wrong} is not in this vocabulary, whose ids are 0 to {self.vocabulary_size - 1}."
             )
