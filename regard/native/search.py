@@ -97,8 +97,8 @@ class Prepared:
         positions = max(*lengths, int(task.limits.max(initial=1)), 1)
         self.structure = structure = model.same_structure(positions) if unchanged else model.structure(positions)
         rows = min(ROWS, -(-self.count // self.threads) * task.beam)
-        given = (never, source, source_first, task.limits, task.penalties)
-        made = (
+        given: tuple[NDArray[Any], ...] = (never, source, source_first, task.limits, task.penalties)
+        made: tuple[NDArray[Any], ...] = (
             self._tokens, self._values, self._first, self._found, self._lengths, self._log_probabilities, self._scores,
             self._finished,
         )  # fmt: skip
