@@ -30,6 +30,8 @@ SAFETY: Mapping[str, str] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_ADDED = [(name.lower().encode(), value.encode()) for name, value in {**SAFETY, "Cache-Control": "no-store"}.items()]
+"""What every answer has that says nothing else."""
 _PORT = re.compile(r":\d{1,5}$")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -119,10 +121,9 @@ class _Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            given = {name for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *(pair for pair in _ADDED if pair[0] not in given)]
             headers = MutableHeaders(scope=message)
-            for name, value in SAFETY.items():
-                headers.setdefault(name, value)
-            headers.setdefault("Cache-Control", "no-store")
             if self._origin is not None:
                 headers["Access-Control-Allow-Origin"] = self._origin
                 headers.add_vary_header("Origin")
