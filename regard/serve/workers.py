@@ -34,15 +34,23 @@ class Worker(threading.Thread):
         self.queue, self.place, self.desk = queue, place, desk
 
     def run(self) -> None:
-        while (slices := self.queue.take(self.place, ROWS - self.place.rows)) is not None:
-            with self.answering_for(each.request for each in slices):
-                try:
-                    self.work([each for each in slices if not each.request.given_up])
-                except Exception as error:
-                    self.desk.failed(self.give_up(), error)
-                    raise
-            self.place.rows = self.rows_under_way()
+        while self._take_turn():
+            pass
         self.give_up()
+
+    def _take_turn(self) -> bool:
+        """Do what the queue hands out next; False where it is closed. Nothing of it is held on to while waiting."""
+        slices = self.queue.take(self.place, ROWS - self.place.rows)
+        if slices is None:
+            return False
+        with self.answering_for(each.request for each in slices):
+            try:
+                self.work([each for each in slices if not each.request.given_up])
+            except Exception as error:
+                self.desk.failed(self.give_up(), error)
+                raise
+        self.place.rows = self.rows_under_way()
+        return True
 
     @contextmanager
     def answering_for(self, requests: Iterable[Request]) -> Iterator[None]:
