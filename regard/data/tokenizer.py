@@ -46,7 +46,9 @@ class Tokenizer:
         self.learned = learned
         self.pipeline = pipeline or build(scheme, learned)
         self._texts = [surface(piece, scheme.kind) for piece in learned.pieces]
-        self.tags = {language: index for index, piece in enumerate(learned.pieces) if (language := tagged_language(piece))}
+        self.tags = {
+            language: index for index, piece in enumerate(learned.pieces) if (language := tagged_language(piece))
+        }
         for index in (*range(FIRST_LEARNED_ID), *self.tags.values()):
             self._texts[index] = ""
         self._bytes = [text.encode("utf-8") for text in self._texts]

@@ -102,7 +102,9 @@ class BoundedProtocol(HttpToolsProtocol):
         """Nothing: the request is answered as if it had not asked for another protocol."""
 
     def refuse(self, status: int, sentence: str, headers: str = "") -> None:
-        """Answer without asking the application, and close the connection."""
+        """Answer without asking the application, once, and close the connection."""
+        if self._refused:
+            return
         self._refused = True
         self._head_is_there()
         if self.cycle is not None and not self.cycle.response_complete:
