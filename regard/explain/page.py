@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,6 +12,7 @@ from typing import Any, Literal
 
 from regard.errors import RegardError
 from regard.explain.capture import AttentionMaps
+from regard.web.bundle import content_policy, json_for_html
 
 Tone = Literal["", "a", "b"]
 """A colour of the page: `a` and `b` stand for the two nouns, "" for plain ink."""
@@ -147,11 +145,11 @@ def render_page(page: AttentionPage) -> str:
     style = _asset("page.css")
     script = _asset("draw.js") + _asset("page.js")
     parts = {
-        "policy": html.escape(_policy(style, script)),
+        "policy": html.escape(content_policy(style, script, images="data:")),
         "title": html.escape(page.title).encode(errors="replace").decode(),
         "style": style,
         "script": script,
-        "data": _json_for_html(page.to_json()),
+        "data": json_for_html(page.to_json()),
     }
     # One pass, so that braces inside a part are never taken for a place to fill.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
@@ -169,25 +167,3 @@ def write_page(page: AttentionPage, path: Path) -> Path:
 
 def _asset(name: str) -> str:
     return resources.files("regard.explain").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    directives = {
-        "default-src": "'none'",
-        "style-src": _hash(style),
-        "script-src": _hash(script),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in directives.items())
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-def _json_for_html(value: Any) -> str:
-    """JSON that cannot end its script element or open a comment: plain ASCII, without `<`, `>` and `&`."""
-    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -29,7 +29,7 @@ def self_contained_page(explanation: Mapping[str, Any], language: Literal["en", 
     title = f"regard: {explanation['source']['text']}"[:TITLE_CHARACTERS]
     parts = {
         "language": HTML_LANGUAGES[language],
-        "policy": html.escape(_policy(style, script)),
+        "policy": html.escape(content_policy(style, script)),
         "title": html.escape(title).encode(errors="replace").decode(),
         "style": style,
         "script": script,
@@ -76,12 +76,13 @@ def _in_order(entry: str, read: Callable[[str], str], done: dict[str, str], path
     return done
 
 
-def _policy(style: str, script: str) -> str:
+def content_policy(style: str, script: str, images: str = "data: blob:") -> str:
+    """The policy of a page in one file: this style and this script, and nothing else."""
     directives = {
         "default-src": "'none'",
         "style-src": _hash(style),
         "script-src": _hash(script),
-        "img-src": "data: blob:",
+        "img-src": images,
         "base-uri": "'none'",
         "form-action": "'none'",
     }
