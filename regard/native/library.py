@@ -73,7 +73,7 @@ FUNCTIONS = {
     "search": [POINTER],
     "open_search": [LONG, LONG],
     "join_search": [POINTER, POINTER],
-    "run_search": [POINTER, LONG, POINTER],
+    "run_search": [POINTER, LONG, LONG, POINTER],
     "close_search": [POINTER],
     "takes_bytes": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],

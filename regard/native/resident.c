@@ -20,16 +20,18 @@ long join_search(Worker *const worker, Job *job) {
     return 1;
 }
 
-/* Search until a sentence ends, somebody rings, or so many steps are done. Gives the sentences that are left; -1 where
- * there is no memory, after which the worker can only be dismissed. */
-long run_search(Worker *const worker, long steps, const int64_t *bell) {
+/* Search for so many steps, or until a sentence ends or somebody rings and `more` steps have been made since: what ends
+ * or comes meanwhile is then seen to together. Gives the sentences that are left; -1 where there is no memory, after
+ * which the worker can only be dismissed. */
+long run_search(Worker *const worker, long steps, long more, const int64_t *bell) {
     const long ended = worker->ended;
     if (setjmp(worker->no_memory)) return -1;
     do {
         while (worker->waiting && has_room_for(worker, worker->waiting)) begin_next(worker);
         if (!worker->live) break;
         step_all(worker);
-    } while (worker->ended == ended && --steps > 0 && !__atomic_load_n(bell, __ATOMIC_RELAXED));
+        if ((worker->ended != ended || __atomic_load_n(bell, __ATOMIC_RELAXED)) && --more < 0) break;
+    } while (--steps > 0);
     long left = 0;
     for (const Sentence *sentence = worker->live; sentence; sentence = sentence->next) left++;
     for (const Sentence *sentence = worker->waiting; sentence; sentence = sentence->next) left++;

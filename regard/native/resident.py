@@ -49,9 +49,12 @@ class ResidentSearch:
         if self._worker is None or not loaded().join_search(self._worker, ctypes.byref(prepared.job)):
             self._fail()
 
-    def run(self, steps: int, bell: Bell) -> int:
-        """Go on until a sentence ends, the bell rings or so many steps are done; gives how many sentences are left."""
-        left: int = -1 if self._worker is None else loaded().run_search(self._worker, steps, bell.place)
+    def run(self, steps: int, bell: Bell, more: int = 0) -> int:
+        """Go on for so many steps, or until a sentence ends or the bell rings, and `more` steps after that.
+
+        Gives how many sentences are left.
+        """
+        left: int = -1 if self._worker is None else loaded().run_search(self._worker, steps, more, bell.place)
         if left < 0:
             self._fail()
         self._under_way = [prepared for prepared in self._under_way if prepared.job.done < prepared.count]

@@ -107,9 +107,9 @@ class ResidentTranslator:
             self._ways[key] = SearchWay(self._translator, search, best)
         return self._ways[key]
 
-    def run(self, steps: int, bell: Bell) -> None:
-        """Go on until a text's search ends, the bell rings, or so many steps are done."""
-        self.left = self._search.run(steps, bell)
+    def run(self, steps: int, bell: Bell, more: int = 0) -> None:
+        """Go on for so many steps, or until a text's search ends or the bell rings, and `more` steps after that."""
+        self.left = self._search.run(steps, bell, more)
 
     def close(self) -> None:
         """Give up what is under way."""

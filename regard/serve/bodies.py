@@ -8,7 +8,7 @@ import re
 from typing import Any
 from urllib.parse import parse_qsl
 
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 
 from regard.serve.refusals import ClientLeft, Refusal
 from regard.serve.settings import ServeSettings
@@ -51,16 +51,17 @@ async def read_body(request: Request, settings: ServeSettings) -> bytes:
     size = 0
     try:
         async with asyncio.timeout(settings.body_seconds):
-            async for part in request.stream():
+            more = True
+            while more and size <= DRAINED * limit:
+                message = await request.receive()
+                if message["type"] == "http.disconnect":
+                    raise ClientLeft
+                part, more = message.get("body", b""), message.get("more_body", False)
                 size += len(part)
-                if size > DRAINED * limit:
-                    break
                 parts += [part] if size <= limit else []
     except TimeoutError:
         if max(declared, size) <= limit:
             raise Refusal(408, f"the body did not arrive within {settings.body_seconds:g} s") from None
-    except ClientDisconnect:
-        raise ClientLeft from None
     if max(declared, size) > limit:
         raise _too_large(limit)
     return b"".join(parts)
@@ -75,7 +76,7 @@ def parse_json(body: bytes) -> Fields:
     if _depth(text) > DEEPEST:
         raise Refusal.bad("JSON is nested too deeply")
     try:
-        document = json.loads(text, parse_constant=_no_constant, parse_int=_whole, object_pairs_hook=_once)
+        document = _JSON.decode(text)
     except (ValueError, RecursionError):
         raise Refusal(400, "Invalid JSON format") from None
     if not isinstance(document, dict):
@@ -120,6 +121,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields) != len(pairs):
         raise Refusal.bad("a field comes twice")
     return fields
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_constant, parse_int=_whole, object_pairs_hook=_once)
 
 
 def _check_texts(value: Any) -> None:

@@ -6,8 +6,9 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from functools import lru_cache
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,6 +33,9 @@ SAFETY: Mapping[str, str] = {
 }
 _ADDED = [(name.lower().encode(), value.encode()) for name, value in {**SAFETY, "Cache-Control": "no-store"}.items()]
 """What every answer has that says nothing else."""
+_ADDED_AT_HOME = [*_ADDED, (b"cross-origin-resource-policy", b"same-origin")]
+"""The same, for those who are not on another site."""
+_PREFLIGHT = {b"origin", b"access-control-request-method"}
 _PORT = re.compile(r":\d{1,5}$")
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -81,10 +85,9 @@ class Guard:
             log.info("%s %s %d %.0f ms", scope["method"][:10], route, status, 1000 * seconds)
 
     async def _answer(self, scope: Scope, exchange: _Exchange) -> None:
-        headers = Headers(scope=scope)
-        if self._hosts is not None and _name_of(headers.get("host", "")) not in self._hosts:
+        if self._hosts is not None and _name_of(exchange.headers.get(b"host", b"")) not in self._hosts:
             raise Refusal(421, "Invalid request: this server does not go by that name; its setting `hosts` says which")
-        if scope["method"] == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers:
+        if scope["method"] == "OPTIONS" and exchange.headers.keys() >= _PREFLIGHT:
             await _preflight()(scope, exchange.receive, exchange.send)
             return
         endpoint = self._direct.get(scope["path"]) if scope["method"] == "POST" else None
@@ -105,11 +108,12 @@ class _Exchange:
     """A request and its answer on their way, with headers added to the one and the end of the other noted."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, settings: ServeSettings) -> None:
-        headers = Headers(scope=scope)
+        self.headers: dict[bytes, bytes] = dict(reversed(scope["headers"]))
+        """Of the request; where one comes twice, the first."""
         self._receive, self._send = receive, send
-        self._unread = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
-        origin = headers.get("origin")
-        self._origin = origin if origin is not None and settings.cors and _allowed(origin, settings) else None
+        self._unread = b"transfer-encoding" in self.headers or self.headers.get(b"content-length", b"0") != b"0"
+        origin = self.headers.get(b"origin", b"").decode("latin-1") if settings.cors else ""
+        self._origin = origin if origin and _allowed(origin, settings) else None
         self.status = 0
 
     async def receive(self) -> Message:
@@ -122,15 +126,14 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             given = {name for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *(pair for pair in _ADDED if pair[0] not in given)]
-            headers = MutableHeaders(scope=message)
+            added = _ADDED if self._origin is not None else _ADDED_AT_HOME
+            message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in given)]
             if self._origin is not None:
+                headers = MutableHeaders(scope=message)
                 headers["Access-Control-Allow-Origin"] = self._origin
                 headers.add_vary_header("Origin")
-            else:
-                headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
             if self._unread:  # what is left of the body must not hold the connection
-                headers["Connection"] = "close"
+                MutableHeaders(scope=message)["Connection"] = "close"
         await self._send(message)
 
 
@@ -153,6 +156,7 @@ def _allowed(origin: str, settings: ServeSettings) -> bool:
     return "*" in settings.cors or origin in settings.cors
 
 
-def _name_of(host: str) -> str:
+@lru_cache(maxsize=64)
+def _name_of(host: bytes) -> str:
     """The name in a Host header, without its port and without the brackets of IPv6."""
-    return _PORT.sub("", host.strip().lower()).strip("[]")
+    return _PORT.sub("", host.decode("latin-1").strip().lower()).strip("[]")

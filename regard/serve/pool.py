@@ -71,6 +71,7 @@ class Pool:
         """Get every model ready by translating with it, then let the workers begin."""
         self._threads_before = torch.get_num_threads()
         torch.set_num_threads(1)  # threads that wait for each other at every product are slower than one
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the same, for a few sentences
         for served in self.served.values():
             await asyncio.to_thread(served.translator.translate, [WARM_TEXT])
         for thread in self._threads:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from regard.serve.departure import KEY, Departure
 from regard.serve.guard import SAFETY
 from regard.serve.settings import ServeSettings
 
@@ -31,6 +32,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._departure = Departure(self.flow.resume_reading)
         self._timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
         self._untaken = 0
@@ -46,6 +48,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._head_is_there()
         self._forget_reader()
         super().connection_lost(exc)
+        self._departure.happen()
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self._leaves_http:
@@ -62,6 +65,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._wait_for_head()
         super().on_message_begin()
+        cast(dict[str, Any], self.scope)[KEY] = self._departure
 
     def on_headers_complete(self) -> None:
         self._head_is_there()
@@ -110,6 +114,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # whatever the application still answers is for nobody
             self.cycle.message_event.set()
+        self._departure.happen()
         if self.transport.is_closing():
             return
         body = json.dumps({"error": sentence})

@@ -17,6 +17,8 @@ from regard.serve.workers import Worker
 FOR_LONG = 2**30
 SHARED_STEPS = 4
 """Steps after which it is another model's turn."""
+CROWD, CROWD_STEPS = 8, 6
+"""With so many sentences under way, one that ends or comes waits for so many steps, in which others do the same."""
 
 Sentence = tuple[Request, int]
 Found = tuple[Request, int, list[Translation]]
@@ -118,7 +120,8 @@ class SearchWorker(Worker):
         carriage.let_go()
         together, began = carriage.resident.left, time.monotonic()
         watched = any(passage.watched for passage in carriage.passages)
-        carriage.resident.run(1 if watched else steps, self.place.bell)
+        more = CROWD_STEPS if together >= CROWD else 0
+        carriage.resident.run(1 if watched else steps, self.place.bell, more)
         carriage.seconds += time.monotonic() - began
         found: list[Found] = []
         source_tokens = 0

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from regard.serve.bodies import Fields
+from regard.serve.departure import told_of_departure
 from regard.serve.jobs import Pair
 from regard.serve.keys import KeyRing
 from regard.serve.languages import CODE, Languages, language_name
@@ -117,30 +118,21 @@ async def while_waited_for(request: Request, work: Awaitable[Result]) -> Result:
     """Do work as long as the client is there; one who leaves frees the place. The body must have been read."""
     own = asyncio.current_task()
     assert own is not None
-    watch = asyncio.ensure_future(_left(request))
     left = False
 
-    def leave(_: object) -> None:
+    def leave() -> None:
         nonlocal left
         left = True
         own.cancel()
 
-    watch.add_done_callback(leave)
-    try:
-        return await work
-    except asyncio.CancelledError:
-        if not left:
-            raise
-        own.uncancel()
-        raise ClientLeft from None
-    finally:
-        watch.remove_done_callback(leave)
-        watch.cancel()
-
-
-async def _left(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+    with told_of_departure(request.scope, request.receive, leave):
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not left:
+                raise
+            own.uncancel()
+            raise ClientLeft from None
 
 
 def answer(told: BaseModel, exclude_none: bool = False) -> Response:

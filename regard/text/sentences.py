@@ -29,6 +29,8 @@ _GERMAN_ORDINAL = re.compile(r"(?<!\d)\d{1,2}$")
 _LETTER = re.compile(r"(?:^|[\s.(\-])[^\W\d_]$")
 _CLOSING = "\"'”’)\\]»›」』）】"
 _OPENING = "\"'“‘„‚«»‹›(\\[「『（【¿¡—–-"
+_ANY_MARK = re.compile(r"[。！？]|[.!?…][^.!?…]")
+"""What a text has that holds more than one sentence, or a mark that is no end; quickly looked for."""
 LONGEST_WORD = 64
 """Characters before a mark that are looked at; no abbreviation is as long."""
 _CLAUSES = (r"[;:；：—–]", r"[,，、]", r"\s", r"")
@@ -52,7 +54,7 @@ def split_sentences(text: str, language: str = "") -> list[tuple[str, str]]:
     language = main_language(language)
     sentences = []
     start = 0
-    for found in _end_mark(language).finditer(text):
+    for found in _end_mark(language).finditer(text) if _ANY_MARK.search(text) else ():
         if found.end() < len(text) and (found["full"] or _ends(text, found, language)):
             stop = found.end("full" if found["full"] else "mark")
             sentences.append((text[start:stop], text[stop : found.end()]))

@@ -32,6 +32,14 @@ Texts come from strangers: no pattern has two ways to read the same characters, 
 """
 
 LITERAL = "strings"
+SIGNS: dict[str, tuple[str, ...]] = {
+    "urls": ("://", "www."),
+    "emails": ("@",),
+    "tags": ("<",),
+    "entities": ("&",),
+    "placeholders": ("%", "{"),
+}
+"""Of which a text must hold one to have such a span; to look for them is much faster than to look for the span."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +64,15 @@ class SpanFinder:
         patterns = [(LITERAL, "|".join(_whole(string) for string in literal))] if literal else []
         patterns += [(kind, pattern) for kind, pattern in KINDS.items() if kind in self.kinds]
         self._patterns = [(kind, re.compile(pattern)) for kind, pattern in patterns]
+        signs = [re.escape(sign) for kind, _ in patterns for sign in SIGNS.get(kind, ())]
+        self._signs = re.compile("|".join(signs)) if all(kind in SIGNS for kind, _ in patterns) else None
 
     def find(self, text: str) -> list[Span]:
         """The spans of a text, from left to right; they do not overlap."""
         found: list[Span] = []
         hidden = text
+        if self._signs is not None and not self._signs.search(text):
+            return found
         for kind, pattern in self._patterns:
             for match in pattern.finditer(hidden):
                 found.append(Span(text[match.start() : match.end()], kind, match.start(), match.end()))

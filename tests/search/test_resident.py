@@ -130,6 +130,34 @@ def test_a_bell_brings_it_back(tokenizer: Tokenizer) -> None:
     assert resident.left == 0
 
 
+def test_more_steps_after_the_bell(tokenizer: Tokenizer) -> None:
+    model = translator(tokenizer, max_length_extra=60)
+    resident = ResidentTranslator(model, model.config.search)
+    joined = resident.join(TEXTS[:1], model.config.search, 1, watched=True)
+    bell = Bell()
+    bell.ring()
+    for steps in (3, 6, 9):
+        resident.run(FOR_LONG, bell, more=2)
+        assert len(joined.prepared.so_far(0)) == steps
+    resident.run(1, bell, more=2)
+    assert len(joined.prepared.so_far(0)) == 10
+
+
+def test_those_who_end_soon_after_another_leave_with_it(tokenizer: Tokenizer) -> None:
+    model = translator(tokenizer)
+    one_by_one, together = (ResidentTranslator(model, model.config.search) for _ in range(2))
+    visits = []
+    for resident, more in ((one_by_one, 0), (together, 4)):
+        joined, found, count = resident.join(TEXTS, model.config.search, 1), {}, 0
+        while resident.left:
+            resident.run(FOR_LONG, Bell(), more)
+            found.update({number: joined.translations(number) for number in joined.ended()})
+            count += 1
+        assert [found[number] for number in range(len(TEXTS))] == model.translate_nbest(TEXTS, 1)
+        visits.append(count)
+    assert visits[1] < visits[0]
+
+
 def test_a_long_text_joins_short_ones_that_are_under_way(tokenizer: Tokenizer) -> None:
     model = translator(tokenizer)
     resident = ResidentTranslator(model, model.config.search)

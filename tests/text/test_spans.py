@@ -1,10 +1,12 @@
+import random
+import re
 from pathlib import Path
 
 import pytest
 
 from regard.errors import CorpusError, InputError
 from regard.text.masking import Edit, apply_edits, group_spans, mask, restoring_edit, stands_alone
-from regard.text.spans import KINDS, SpanFinder, parse_kinds, read_strings
+from regard.text.spans import KINDS, SIGNS, SpanFinder, parse_kinds, read_strings
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,34 @@ def test_edits_say_where_their_texts_stand() -> None:
     text, places = apply_edits("abcdef", [Edit(4, 5, "EEE"), Edit(1, 2, ""), Edit(6, 6, "!")])
     assert text == "acdEEEf!"
     assert places == [(3, 6), (1, 1), (7, 8)]
+
+
+@pytest.mark.parametrize("kind", SIGNS)
+def test_no_span_is_without_the_signs_by_which_texts_are_sifted(kind: str) -> None:
+    pattern, draw = re.compile(KINDS[kind]), random.Random(kind)
+    parts = [
+        "a",
+        "b.org",
+        "1",
+        ".",
+        ":",
+        "://",
+        "http",
+        "www.",
+        "@",
+        "<",
+        ">",
+        "&",
+        "#",
+        ";",
+        "$",
+        "{",
+        "}",
+        "%",
+        "s",
+        " ",
+    ]
+    texts = ["".join(draw.choices(parts, k=8)) for _ in range(20_000)]
+    found = [text for text in texts if pattern.search(text)]
+    assert len(found) > 20
+    assert all(any(sign in text for sign in SIGNS[kind]) for text in found)
