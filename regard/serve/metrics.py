@@ -30,6 +30,7 @@ class Metrics:
         )  # fmt: skip
         self.in_flight = Gauge("regard_requests_in_flight", "Requests under way.", registry=self.registry)
         self.characters = Counter("regard_characters", "Characters taken on.", ("pair",), registry=self.registry)
+        self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._queue = {
             name: Gauge(f"regard_queue_{name}", meaning, registry=self.registry)
             for name, meaning in (
@@ -61,9 +62,17 @@ class Metrics:
 
     def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that has been answered."""
-        known = method if method in METHODS else OTHER
-        self.requests.labels(route, known, str(status) if status in STATUSES else OTHER).inc()
-        self.seconds.labels(route).observe(seconds)
+        counted, timed = self._of_request(route, method if method in METHODS else OTHER, status)
+        counted.inc()
+        timed.observe(seconds)
+
+    def _of_request(self, route: str, method: str, status: int) -> tuple[Counter, Histogram]:
+        """Where such a request is counted; kept, since to find it by its labels takes as long as all else."""
+        key = (route, method, status if status in STATUSES else 0)
+        if key not in self._kept:
+            label = str(status) if status in STATUSES else OTHER
+            self._kept[key] = self.requests.labels(route, method, label), self.seconds.labels(route)
+        return self._kept[key]
 
     def page(self) -> tuple[bytes, str]:
         """The figures as Prometheus reads them, and the type of that text."""

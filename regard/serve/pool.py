@@ -101,11 +101,11 @@ class Pool:
         cannot do, WorkerFailed where something broke. Whoever is cancelled while waiting gives up the place.
         """
         with self._taken_on(pair, job, client) as request:
+            late = request.loop.call_later(self.settings.seconds, lambda: self._fail(request, self._too_long()))
             try:
-                async with asyncio.timeout(self.settings.seconds):
-                    return await request.answer
-            except TimeoutError:
-                raise self._too_long() from None
+                return await request.answer
+            finally:
+                late.cancel()
 
     async def watch(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[Progress]:
         """How the translation grows: the text so far of each sentence whenever it changes; the last has the answer."""

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from regard.serve.departure import KEY, Departure
 from regard.serve.guard import SAFETY
@@ -23,6 +23,36 @@ _PHRASES = {
     503: "Service Unavailable",
 }
 _SAFETY = "".join(f"{name}: {value}\r\n" for name, value in SAFETY.items())
+
+
+class GatheringTransport:
+    """The transport of one answer, which keeps the head until the body comes: both then go in one packet."""
+
+    def __init__(self, transport: asyncio.Transport, cycle: RequestResponseCycle) -> None:
+        self._transport, self._cycle = transport, cycle
+        self._head: bytes | None = None
+
+    def write(self, data: bytes) -> None:
+        """Send; the first that belongs to the answer, which is its head, waits for the next."""
+        if self._head is None and self._cycle.response_started:
+            self._head = data
+        else:
+            self._send(data)
+
+    def close(self) -> None:
+        """Send what waits, and close."""
+        self._send(b"")
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._transport.is_closing()
+
+    def _send(self, data: bytes) -> None:
+        if self._head:
+            data, self._head = self._head + data, b""
+        if data:
+            self._transport.write(data)
 
 
 class BoundedProtocol(HttpToolsProtocol):
@@ -74,6 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
             return
         super().on_headers_complete()
+        self.cycle.transport = cast(asyncio.Transport, GatheringTransport(self.transport, self.cycle))
         # What follows is another protocol's, which nobody here speaks: it is dropped until the connection is idle.
         self._leaves_http = self.parser.should_upgrade()
 
