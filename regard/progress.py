@@ -33,9 +33,9 @@ class _Silent:
 
 
 class _Bar:
-    def __init__(self, progress: Progress, description: str, total: int | None) -> None:
+    def __init__(self, progress: Progress, description: str, total: int | None, done: int) -> None:
         self._progress = progress
-        self._task = progress.add_task(description, total=total, status="")
+        self._task = progress.add_task(description, total=total, completed=done, status="")
 
     def advance(self, amount: int = 1, status: str = "") -> None:
         fields = {"status": status} if status else {}
@@ -48,9 +48,9 @@ class _Bar:
 class _Lines:
     """Plain lines, one every ten seconds, for logs and pipes."""
 
-    def __init__(self, description: str, total: int | None) -> None:
+    def __init__(self, description: str, total: int | None, done: int) -> None:
         self._description, self._total = description, total
-        self._done = 0
+        self._done = self._before = done
         self._started = self._printed = time.monotonic()
 
     def advance(self, amount: int = 1, status: str = "") -> None:
@@ -63,7 +63,7 @@ class _Lines:
     def _line(self, elapsed: float, status: str) -> str:
         parts = [f"{self._description}: {self._done:,}"]
         if self._total:
-            left = elapsed * (self._total - self._done) / max(self._done, 1)
+            left = elapsed * (self._total - self._done) / max(self._done - self._before, 1)
             parts = [f"{parts[0]} of {self._total:,} ({self._done / self._total:.0%}), {duration(left)} left"]
         return ", ".join(parts + ([status] if status else []))
 
@@ -81,12 +81,15 @@ def show(shown: bool = True) -> None:
 
 
 @contextmanager
-def task(description: str, total: int | None = None) -> Iterator[Task]:
-    """Run a piece of long work: `with task("translating", len(lines)) as work: work.advance()`."""
+def task(description: str, total: int | None = None, done: int = 0) -> Iterator[Task]:
+    """Run a piece of long work: `with task("translating", len(lines)) as work: work.advance()`.
+
+    `done` was done before: the time that the rest takes is reckoned from what is done now.
+    """
     if not _shown:
         yield _Silent()
     elif not sys.stderr.isatty():
-        yield _Lines(description, total)
+        yield _Lines(description, total, done)
     else:
         columns = (
             TextColumn("{task.description}"),
@@ -97,7 +100,7 @@ def task(description: str, total: int | None = None) -> Iterator[Task]:
             TextColumn("{task.fields[status]}", style="dim"),
         )
         with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            yield _Bar(progress, description, total)
+            yield _Bar(progress, description, total, done)
 
 
 def note(line: str) -> None:

@@ -34,6 +34,17 @@ def test_pipe_gets_plain_lines_on_standard_error(
     assert second == "a remark"
 
 
+def test_time_left_is_reckoned_from_what_is_done_now(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter([0.0, 20.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    progress.show()
+    with progress.task("training", 1000, done=900) as work:
+        work.advance(10)
+    assert capsys.readouterr().err == "training: 910 of 1,000 (91%), 3 min 00 s left\n"
+
+
 def test_work_of_unknown_size_shows_what_is_done(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -86,8 +86,7 @@ def _receive(response: http.client.HTTPResponse, part: Path, have: int) -> None:
     with explained(part):
         _tag_of(part).write_text(_version(response), "utf-8")
         file = open(part, "ab" if have else "wb")  # noqa: SIM115
-    with file, progress.task(f"downloading {part.stem}", total) as work:
-        work.advance(have)
+    with file, progress.task(f"downloading {part.stem}", total, have) as work:
         while block := response.read(BLOCK):
             with explained(part):
                 file.write(block)

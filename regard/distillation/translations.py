@@ -79,11 +79,11 @@ class TaughtCorpus:
     def _translate(
         self, translator: Translator, read: Read, choice: Choice, count: int, **search: Unpack[SearchOptions]
     ) -> None:
-        with task("translating the training text", count) as work:
+        done = min(count, BLOCK_PAIRS * sum(1 for _ in (self._folder / BLOCKS).glob("*.jsonl")))
+        with task("translating the training text", count, done) as work:
             for number, block in enumerate(_blocks(read())):
                 path = self._folder / BLOCKS / f"{number:06d}.jsonl"
                 if path.exists():
-                    work.advance(len(block))
                     continue
                 best = 1 if choice == "likeliest" else None
                 sources = [pair.source for pair in block]

@@ -75,8 +75,7 @@ class Trainer:
         keep_freed_memory()
         standing = self._resume()
         started = time.monotonic() - standing.seconds
-        with stop.later(), task("training", self.settings.max_steps) as work:
-            work.advance(standing.step)
+        with stop.later(), task("training", self.settings.max_steps, standing.step) as work:
             if self._due():  # the run was stopped before it
                 self._validate_and_save(work, stop)
             for batches, epoch, position in self._groups():
