@@ -104,7 +104,7 @@ def test_the_page_has_everything(reported):
         assert f"`{system['bleu_signature']}`" in page
     assert f"| Others (2021) | 41.02 | {figures['single']['bleu']['mean'] - 41.02:+.2f} |" in page
     assert "| ensemble of the runs | 2 together | beam 2 |" in page
-    assert "| single model, minimum Bayes risk | 1, 2 times |" in page
+    assert "| single model, minimum Bayes risk | each of 2 |" in page
     assert "beam 10, minimum Bayes risk by chrF" in page
     assert f"--run {folder / 'run-2'} seed=2" in page
     assert page.count("<br>") == 2 * (10 + 5 + 5)
@@ -177,6 +177,9 @@ def test_runs_must_be_finished_and_of_one_recipe(world, runs, monkeypatch, tmp_p
     refused(r"run-2: has another `train.max_steps` than .*run-1")
     change(runs[1], train__max_steps=20, seed=1)
     refused("run-2: has the seed of .*run-1, 1")
+    finished = json.loads((runs[1] / FINISHED).read_text(encoding="utf-8"))
+    (runs[1] / FINISHED).write_text(json.dumps({**finished, "steps": 10}), encoding="utf-8")
+    refused("run-2/log.jsonl: is not the log of the run")
     (runs[1] / FINISHED).write_text("{}", encoding="utf-8")
     refused("finished.json: has no chosen")
     (runs[1] / FINISHED).unlink()

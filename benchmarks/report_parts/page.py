@@ -137,8 +137,8 @@ def _others(report: Report) -> Iterator[str]:
     rows = []
     for several in (report.single, *report.also):
         first, times = several.measured[0].system, len(several.measured)
-        models = f"{len(first.folders)} together" if len(first.folders) > 1 else "1"
-        models += f", {times} times" if times > 1 else ""
+        alone = f"each of {times}" if times > 1 else "1"
+        models = f"{len(first.folders)} together" if len(first.folders) > 1 else alone
         scores = [several.bleu.words(), several.chrf.words(), speed(several.speed.mean)]
         rows.append([plain(several.name), models, search_words(first.search), *scores])
     name = report.single.measured[0].evaluation.chrf.name
@@ -174,7 +174,7 @@ def _samples(report: Report) -> Iterator[str]:
     yield from _sample_table(samples.picked)
     yield ""
     for title, chosen in (("best", samples.best), ("worst", samples.worst)):
-        yield f"## The {EXTREMES} {title} of all, by chrF"
+        yield f"## The {title} {EXTREMES} of all, by chrF"
         yield ""
         yield from _sample_table(chosen)
         yield ""
@@ -190,13 +190,13 @@ def _sample_table(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def _attention(attention: Sequence[Drawn], beside: Path) -> Iterator[str]:
-    yield f"## The attention of {len(attention)} of them"
+    yield "## Attention"
     yield ""
     lines = [str(drawn.sample.line) for drawn in attention]
-    yield f"Lines {', '.join(lines)}: the middle ones of {len(lines)} equal parts of the samples above. The pictures"
-    yield "are those of `regard explain`: rows are tokens of the output, columns those of the source. The mean over all"
-    yield "layers and heads hides what single heads do; the two shown tell the rows apart best. Attention is not proof"
-    yield "of cause."
+    yield f"Lines {', '.join(lines)}: of {len(lines)} equal parts of the regular samples above, the middle ones. The"
+    yield "pictures are those of `regard explain`: rows are tokens of the output, columns those of the source. The mean"
+    yield "over all layers and heads hides what single heads do; the two shown tell the rows apart best. Attention is"
+    yield "not proof of cause."
     yield ""
     for drawn in attention:
         if drawn.path is None:

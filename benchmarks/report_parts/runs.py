@@ -16,10 +16,12 @@ from regard.errors import RegardError
 from regard.models.folder import CONFIG, WEIGHTS
 from regard.pipeline import FINISHED
 from regard.recipe import load_config
-from regard.train.log import LOG
+from regard.train.log import LOG, read_log
 
 MAY_DIFFER = ("seed", "train.threads", "train.processes")
 """Keys in which runs of one recipe may differ: chance, and what changes the speed alone."""
+ROUNDED = 0.001
+"""Seconds that a log may be off."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,9 @@ def read_run(folder: Path) -> FinishedRun:
         missing = {"figures"}
     if missing:
         raise RegardError(f"{folder / FINISHED}: has no {min(missing)}; `regard train` writes it")
+    last = read_log(folder / LOG)[-1:]
+    if not last or last[0]["step"] > figures["steps"] or last[0]["seconds"] > figures["seconds"] + ROUNDED:
+        raise RegardError(f"{folder / LOG}: is not the log of the run whose figures are in {FINISHED}; train it again")
     return FinishedRun(folder, load_config(folder / CONFIG), figures, digest(folder / WEIGHTS))
 
 
