@@ -6,6 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from regard.config import Config, CorpusConfig, DataConfig
+from regard.evaluate.bootstrap import Interval
+from regard.evaluate.metrics import MetricScore
+from regard.evaluate.report import Evaluation
+
+TESTED = "## On test data"
 
 
 def write(config: Config, result: Mapping[str, Any]) -> str:
@@ -39,12 +44,29 @@ def write(config: Config, result: Mapping[str, Any]) -> str:
         "",
         "## How good it is",
         _quality(config, validation),
-        f"Trained for {result['steps']:,} steps ({result['seconds'] / 60:.1f} minutes); the weights are "
-        f"{result['chosen']}.",
+        f"Trained for {result['steps']:,} steps ({_time(result)}); the weights are {result['chosen']}.",
         "",
         "`regard evaluate` measures BLEU and chrF with their signatures on your own test set.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def with_test(card: str, test: str, evaluation: Evaluation) -> str:
+    """A card with the figures of a test in it, in place of those that it had of the same test; all else stays."""
+    before, _, after = card.rstrip("\n").partition(f"\n{TESTED}\n")
+    kept = [line for line in after.split("\n") if not line.startswith(f"- {test}: ")]
+    intervals = evaluation.bootstrap
+    scores = [
+        _score(evaluation.bleu, intervals.bleu if intervals else None),
+        _score(evaluation.chrf, intervals.chrf if intervals else None),
+    ]
+    line = f"- {test}: {'; '.join(scores)}; {evaluation.sentences:,} sentences"
+    return "\n".join([before.rstrip("\n"), "", TESTED, line, *kept]).rstrip("\n") + "\n"
+
+
+def _score(score: MetricScore, interval: Interval | None) -> str:
+    margin = f" (95 %: {interval.low:.2f} to {interval.high:.2f})" if interval else ""
+    return f"{score.name} {score.value:.2f}{margin}, `{score.signature}`"
 
 
 def _language_flags(data: DataConfig) -> list[str]:
@@ -59,6 +81,11 @@ def _corpus(corpus: CorpusConfig) -> str:
     weight += f" ({' to '.join(corpus.languages)})" if corpus.languages else ""
     files = [corpus.pairs] if corpus.pairs else [corpus.source, corpus.target]
     return " and ".join(f"`{file}`" for file in files) + weight
+
+
+def _time(result: Mapping[str, Any]) -> str:
+    minutes, processes = f"{result['seconds'] / 60:.1f} minutes", result.get("processes")
+    return f"{minutes}, {processes} process{'es' * (processes > 1)}" if processes else minutes
 
 
 def _quality(config: Config, validation: Mapping[str, float] | None) -> str:

@@ -50,7 +50,7 @@ def publish(report: Report, json_path: str | None) -> None:
 
 def write_figures(path: str | Path, figures: Mapping[str, Any]) -> None:
     """Write figures as JSON, readable and in their order, to a file or (`-`) to standard output."""
-    text = json.dumps(_plain(figures), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    text = json_text(figures)
     if str(path) == STANDARD_OUTPUT:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -59,6 +59,11 @@ def write_figures(path: str | Path, figures: Mapping[str, Any]) -> None:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise RegardError(f"{path}: cannot write the figures there ({error.strerror})") from None
+
+
+def json_text(figures: Mapping[str, Any]) -> str:
+    """Figures as JSON, readable and in their order."""
+    return json.dumps(_plain(figures), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from regard import card, progress
-from regard.atomic import sweep, write_file
+from regard.atomic import explained, sweep, write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.corpus import Pair, read_pairs
@@ -21,6 +21,7 @@ from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.errors import ConfigError, RegardError
 from regard.evaluate.metrics import available_tokenize, bleu
+from regard.figures import json_text
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, CONFIG, LoadedModel
@@ -41,6 +42,8 @@ from regard.train.validation import Bleu, Validator
 
 SAME_RUN = ("seed", "data", "tokenizer", "model")
 """What must not change when a run goes on."""
+FINISHED = "finished.json"
+"""The figures of a run that came to its end; while it is under way, there are none."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class TrainResult:
     parameters: int
     pairs: int
     curves: Path | None
+    processes: int = 1
+    """How many shared each batch, in the last session."""
     leads: bool = True
     """False in all but one of several processes: what was found is for the one to tell."""
 
@@ -65,6 +70,7 @@ class TrainResult:
             "epochs": outcome.epochs,
             "target_tokens": outcome.tokens,
             "seconds": outcome.seconds,
+            "processes": self.processes,
             "chosen": outcome.chosen,
             "validation": validation.metrics() if validation is not None else None,
             "curves": str(self.curves) if self.curves else None,
@@ -133,10 +139,11 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     outcome = trainer.train(stop)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
-    result = TrainResult(run, outcome, parameters, len(prepared), curves, team.leads)
+    result = TrainResult(run, outcome, parameters, len(prepared), curves, team.size, team.leads)
     if team.leads:
         save_profiles(run, learn_profiles(prepared, config.data))
         write_file(run / CARD, card.write(config, result.to_json()).encode())
+        write_file(run / FINISHED, json_text(result.to_json()).encode())
     return result
 
 
@@ -162,6 +169,8 @@ def _open_run(config: Config, run: Path, must_resume: bool) -> None:
     if must_resume and not (run / CONFIG).exists():
         raise RegardError(f"{run}: there is no run to resume here")
     sweep(run)
+    with explained(run / FINISHED, "removed"):
+        (run / FINISHED).unlink(missing_ok=True)
     write_file(run / CONFIG, format_config(config).encode())
 
 

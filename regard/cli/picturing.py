@@ -95,7 +95,8 @@ def curves(
         list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, such as runs/demo.", show_default=False)
     ],
     by: Annotated[
-        Literal["step", "seconds"], typer.Option(metavar="NAME", help="Over each step, or seconds of training.")
+        Literal["step", "seconds", "minutes"],
+        typer.Option(metavar="NAME", help="Over each step, or seconds or minutes of training."),
     ] = "step",
     output: Output = Path("curves.png"),
     json: Json = None,

@@ -230,6 +230,8 @@ class Trainer:
         before, standing = time.monotonic(), self.session.standing
         weights = self.session.judged_weights()
         score, cut_short = self._validate(weights, work, stop) if self.team.leads else (None, False)
+        if not cut_short:  # it will not be done again, so a run that goes on from here must have counted it
+            standing.seconds += time.monotonic() - before
         self._save(score, interim=bool(self.team.told([cut_short])[0]))
         standing.without_better, asked = map(int, self.team.told([standing.without_better, stop.number or 0]))
         self.meter.leave_out(time.monotonic() - before)

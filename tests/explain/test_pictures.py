@@ -85,6 +85,7 @@ def test_curves_are_those_of_the_log(tiny_run, tmp_path):
     assert len({run.name for run in picture.runs}) == 2
     assert len(picture.runs[0].validation) == 2
     picture.save(tmp_path / "both.png")
+    assert curves_picture([other], by="minutes").runs[0].validation == [(4.5 / 60, 2.5)]
 
 
 COMMANDS = {

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-By = Literal["step", "seconds"]
+By = Literal["step", "seconds", "minutes"]
 Points = list[tuple[float, float]]
 
 
@@ -46,16 +46,14 @@ class CurvesPicture(Picture):
         measured = any(run.bleu for run in self.runs)
         figure = new_figure(10.5 if measured else 6.4, 4.4)
         panels = figure.subplots(1, 1 + measured, squeeze=False)[0]
-        self._loss(panels[0])
+        self.draw_loss(panels[0])
         if measured:
-            self._bleu(panels[1])
-        handles, labels = panels[0].get_legend_handles_labels()
-        legend = figure.legend(handles, labels, loc="outside lower left", frameon=False, ncols=min(4, len(labels)))
-        for text in legend.get_texts():
-            text.set_parse_math(False)
+            self.draw_bleu(panels[1])
+        add_legend(figure, panels[0])
         return figure
 
-    def _loss(self, axes: Axes) -> None:
+    def draw_loss(self, axes: Axes) -> None:
+        """The loss of each run."""
         title(axes, "Loss: validation strong, training faint")
         for number, run in enumerate(self.runs):
             style = _style(number)
@@ -68,7 +66,8 @@ class CurvesPicture(Picture):
         axes.set_ylim(*self._heights())
         self._across(axes)
 
-    def _bleu(self, axes: Axes) -> None:
+    def draw_bleu(self, axes: Axes) -> None:
+        """BLEU of each run that measured it."""
         title(axes, "BLEU of the validation sentences")
         for number, run in enumerate(self.runs):
             if run.bleu:
@@ -85,8 +84,8 @@ class CurvesPicture(Picture):
     def _across(self, axes: Axes) -> None:
         dress(axes)
         axes.set_xlim(left=0)
-        axes.set_xlabel("step" if self.by == "step" else "seconds of training")
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axes.set_xlabel("step" if self.by == "step" else f"{self.by} of training")
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.10g}")
 
     def to_text(self) -> str:
         lines = []
@@ -105,6 +104,14 @@ class CurvesPicture(Picture):
         return {"by": self.by, "runs": [run.to_json() for run in self.runs]}
 
 
+def add_legend(figure: Figure, axes: Axes) -> None:
+    """The names of the runs that are drawn in `axes`, below all panels."""
+    handles, labels = axes.get_legend_handles_labels()
+    legend = figure.legend(handles, labels, loc="outside lower left", frameon=False, ncols=min(4, len(labels)))
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
 def curves_picture(folders: Sequence[Path], by: By = "step") -> CurvesPicture:
     """The curves of runs, from the log in each folder."""
     if not folders:
@@ -121,7 +128,7 @@ def curves_picture(folders: Sequence[Path], by: By = "step") -> CurvesPicture:
 
 def _run(name: str, lines: Sequence[Mapping[str, Any]], by: By) -> Run:
     def points(kind: str, figure: Callable[[Mapping[str, Any]], Any]) -> Points:
-        found = [(_number(line.get(by)), _number(figure(line))) for line in lines if line["kind"] == kind]
+        found = [(_place(line, by), _number(figure(line))) for line in lines if line["kind"] == kind]
         return [(at, value) for at, value in found if at is not None and value is not None]
 
     return Run(
@@ -130,6 +137,11 @@ def _run(name: str, lines: Sequence[Mapping[str, Any]], by: By) -> Run:
         points("validation", lambda line: line.get("loss")),
         points("validation", lambda line: line.get("bleu")),
     )
+
+
+def _place(line: Mapping[str, Any], by: By) -> float | None:
+    place = _number(line.get("seconds" if by == "minutes" else by))
+    return place / 60 if by == "minutes" and place is not None else place
 
 
 def _likelihood(line: Mapping[str, Any]) -> Any:
