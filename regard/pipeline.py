@@ -38,6 +38,7 @@ from regard.train.probe import agreed_precision
 from regard.train.processes import available_cores, joined_team, leading_team, processes_for
 from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
+from regard.train.tiny_numbers import tiny_numbers_are_zero
 from regard.train.validation import Bleu, Validator
 
 SAME_RUN = ("seed", "data", "tokenizer", "model")
@@ -117,6 +118,7 @@ def take_part(config: Config, run: Path, rank: int, size: int, port: int, leader
         _train(config, run, device, team, stop)
 
 
+@tiny_numbers_are_zero()
 def _train(config: Config, run: Path, device: torch.device, team: Team, stop: StopRequest) -> TrainResult:
     if not team.leads:
         progress.show(False)
