@@ -17,21 +17,21 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from measurement import run_measurement
 from rich.console import Console
 from serve_systems.results import Load, Overload, Rounds, Soak
 from serve_systems.server import Server
 from train_systems.following import environment
-from train_systems.machine import busy, cores, machine
+from train_systems.machine import cores, machine
 
 from regard import progress
 from regard.errors import RegardError
-from regard.figures import check_destination, write_figures
+from regard.figures import write_figures
 from regard.recipe import load_config
 from regard.serve.sentences import TELLING
 from regard.text.documents import take_apart
@@ -53,19 +53,7 @@ SAMPLE_SECONDS = 1.0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    progress.show()
-    try:
-        check_destination(options.json)
-        if load := busy():
-            progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): do not trust its figures")
-        with tempfile.TemporaryDirectory(prefix="serve_load.") as work:
-            Measurement(options, Path(work)).run()
-    except RegardError as error:
-        print(f"serve_load: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return run_measurement("serve_load", options.json, lambda work: Measurement(options, work).run())
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

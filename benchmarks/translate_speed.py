@@ -16,14 +16,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from measurement import run_measurement
 from rich.console import Console
 from train_systems.following import environment
-from train_systems.machine import busy, cores, machine
+from train_systems.machine import cores, machine
 from translate_systems.results import Discipline, Rounds
 from translate_systems.systems import SINGLE_TRANSFORMERS, SYSTEMS, TRANSFORMERS_SENTENCES, Setting
 
@@ -31,7 +31,7 @@ from regard import progress
 from regard.data.tokenizer import Tokenizers
 from regard.errors import RegardError
 from regard.evaluate.metrics import bleu
-from regard.figures import check_destination, write_figures
+from regard.figures import write_figures
 from regard.portability.export import export_model
 
 FOLDER = Path(__file__).parent
@@ -45,19 +45,7 @@ CALIBRATION_SHARE = 5
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
-    progress.show()
-    try:
-        check_destination(options.json)
-        if load := busy():
-            progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): do not trust its figures")
-        with tempfile.TemporaryDirectory(prefix="translate_speed.") as work:
-            Comparison(options, Path(work)).run()
-    except RegardError as error:
-        print(f"translate_speed: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    return 0
+    return run_measurement("translate_speed", options.json, lambda work: Comparison(options, work).run())
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:

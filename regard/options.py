@@ -29,12 +29,60 @@ Beam = Annotated[int | None, typer.Option(metavar="N", help="Hypotheses kept; 1:
 Engine = Annotated[
     Literal["regard", "ctranslate2"], typer.Option(metavar="NAME", help="What runs the model: regard or ctranslate2.")
 ]
-FromLanguage = Annotated[
-    str | None, typer.Option("--from", metavar="CODE", help="The source language; another model is refused.")
-]
-ToLanguage = Annotated[
-    str | None, typer.Option("--to", metavar="CODE", help="The target language, of those that the model has.")
-]
+
+
+@dataclass(frozen=True)
+class LanguageFlags:
+    """The languages that a user expects of a model; None: its own."""
+
+    from_language: Annotated[
+        str | None, typer.Option("--from", metavar="CODE", help="The source language; another model is refused.")
+    ] = None
+    to_language: Annotated[
+        str | None, typer.Option("--to", metavar="CODE", help="The target language, of those that the model has.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class TranslateFiles:
+    """What `translate` reads and writes."""
+
+    source: Annotated[
+        Path | None, typer.Option("--input", metavar="FILE", help="Read this.  [default: standard input]")
+    ] = None
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write this.  [default: standard output]")] = None
+    prefix: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What each output begins with, aligned by line.")
+    ] = None
+
+
+@dataclass(frozen=True)
+class EvaluateFiles:
+    """What `evaluate` reads and writes."""
+
+    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Right translations; repeatable.")]
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="The sentences to translate.")] = None
+    hypothesis: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Translations to measure, instead of a model's.")
+    ] = None
+    against: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another system's translations, to compare with.")
+    ] = None
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model's translations there.")] = None
+
+
+@dataclass(frozen=True)
+class MeasureFlags:
+    """How `evaluate` measures."""
+
+    tokenize: Annotated[
+        str | None, typer.Option(metavar="NAME", help="BLEU's tokenization.  [default: by the language]")
+    ] = None
+    lowercase: Annotated[bool, typer.Option("--lowercase", help="Let case not matter.")] = False
+    by_length: Annotated[bool, typer.Option("--by-length", help="Also by the length of the source.")] = False
+    bootstrap: Annotated[int, typer.Option(metavar="N", help="Resamples of the lines, for the intervals; 0: none.")] = (
+        1000
+    )
 
 
 @dataclass(frozen=True)

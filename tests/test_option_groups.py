@@ -49,3 +49,22 @@ def test_a_wrong_value_is_refused_by_its_option() -> None:
     finished = CliRunner().invoke(application([]), ["north", "--coats", "many"])
     assert finished.exit_code == 2
     assert "--coats" in finished.output
+
+
+def test_a_field_without_a_default_is_asked_for() -> None:
+    @dataclass(frozen=True)
+    class Ladder:
+        height: Annotated[int, typer.Option()]
+
+    app, seen = typer.Typer(), []
+
+    @app.command()
+    @grouped
+    def climb(*, ladder: Ladder) -> None:
+        seen.append(ladder.height)
+
+    refused = CliRunner().invoke(app, [])
+    assert refused.exit_code == 2
+    assert "--height" in refused.output
+    assert CliRunner().invoke(app, ["--height", "3"]).exit_code == 0
+    assert seen == [3]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter
 from typing import Any
@@ -37,6 +37,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 def _options(group: type[Any]) -> list[Parameter]:
     annotations = inspect.get_annotations(group, eval_str=True)
     return [
-        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotations[field.name])
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=Parameter.empty if field.default is MISSING else field.default,
+            annotation=annotations[field.name],
+        )
         for field in fields(group)
     ]

@@ -10,7 +10,18 @@ import typer
 from regard import figures
 from regard.cli.app import app
 from regard.cli.groups import grouped
-from regard.options import Average, ControlFlags, Engine, FromLanguage, Json, Model, SearchFlags, ToLanguage
+from regard.options import (
+    Average,
+    ControlFlags,
+    Engine,
+    EvaluateFiles,
+    Json,
+    LanguageFlags,
+    MeasureFlags,
+    Model,
+    SearchFlags,
+    TranslateFiles,
+)
 
 
 @app.command()
@@ -22,21 +33,14 @@ def translate(
             metavar="MODEL", help="A model folder, such as runs/demo; several are an ensemble.", show_default=False
         ),
     ],
-    source: Annotated[
-        Path | None, typer.Option("--input", metavar="FILE", help="Read this.  [default: standard input]")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Write this.  [default: standard output]")] = None,
+    *,
+    files: TranslateFiles,
     nbest: Annotated[
         int | None, typer.Option(metavar="N", help="Write the N best of each line: its number, score, text.")
     ] = None,
-    from_language: FromLanguage = None,
-    to_language: ToLanguage = None,
-    prefix: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What each output begins with, aligned by line.")
-    ] = None,
+    languages: LanguageFlags,
     average: Average = "probabilities",
     engine: Engine = "regard",
-    *,
     search: SearchFlags,
     control: ControlFlags,
 ) -> None:
@@ -44,11 +48,12 @@ def translate(
     from regard.commands.controlling import translate_controlled
     from regard.commands.translating import Languages, TranslationFiles, translate_lines
 
-    files, languages = TranslationFiles(source, output, prefix), Languages(from_language, to_language)
+    places = TranslationFiles(files.source, files.output, files.prefix)
+    pair = Languages(languages.from_language, languages.to_language)
     if control.given:
-        translate_controlled(models, files, languages, control, nbest, average, engine, **vars(search))
+        translate_controlled(models, places, pair, control, nbest, average, engine, **vars(search))
     else:
-        translate_lines(models, files, languages, nbest, average, engine, **vars(search))
+        translate_lines(models, places, pair, nbest, average, engine, **vars(search))
 
 
 @app.command()
@@ -82,33 +87,17 @@ def calibrate(
 @app.command()
 @grouped
 def evaluate(
-    reference: Annotated[list[Path], typer.Option(metavar="FILE", help="Right translations; repeatable.")],
     models: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="MODEL", help="A model folder, such as runs/demo; several are an ensemble.", show_default=False
         ),
     ] = None,
-    source: Annotated[Path | None, typer.Option(metavar="FILE", help="The sentences to translate.")] = None,
-    hypothesis: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Translations to measure, instead of a model's.")
-    ] = None,
-    against: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Another system's translations, to compare with.")
-    ] = None,
-    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the model's translations there.")] = None,
-    tokenize: Annotated[
-        str | None, typer.Option(metavar="NAME", help="BLEU's tokenization.  [default: by the language]")
-    ] = None,
-    lowercase: Annotated[bool, typer.Option("--lowercase", help="Let case not matter.")] = False,
-    by_length: Annotated[bool, typer.Option("--by-length", help="Also by the length of the source.")] = False,
-    bootstrap: Annotated[
-        int, typer.Option(metavar="N", help="Resamples of the lines, for the intervals; 0: none.")
-    ] = 1000,
-    from_language: FromLanguage = None,
-    to_language: ToLanguage = None,
-    json: Json = None,
     *,
+    files: EvaluateFiles,
+    measures: MeasureFlags,
+    languages: LanguageFlags,
+    json: Json = None,
     search: SearchFlags,
 ) -> None:
     """Measure a model's or given translations.
@@ -122,23 +111,24 @@ def evaluate(
 
     evaluation = evaluate_files(
         models or (),
-        EvaluationFiles(reference, source, hypothesis, against, output),
-        EvaluationOptions(tokenize=tokenize, lowercase=lowercase, samples=bootstrap),
-        by_length,
-        Languages(from_language, to_language),
+        EvaluationFiles(files.reference, files.source, files.hypothesis, files.against, files.output),
+        EvaluationOptions(tokenize=measures.tokenize, lowercase=measures.lowercase, samples=measures.bootstrap),
+        measures.by_length,
+        Languages(languages.from_language, languages.to_language),
         **vars(search),
     )
     figures.publish(evaluation, json)
 
 
 @app.command()
+@grouped
 def score(
     model: Model,
+    *,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sentences, one a line.")],
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, aligned by line.")],
     by_token: Annotated[bool, typer.Option("--by-token", help="The mean of the tokens, not their sum.")] = False,
-    from_language: FromLanguage = None,
-    to_language: ToLanguage = None,
+    languages: LanguageFlags,
     json: Json = None,
 ) -> None:
     """Print the log-probability of given pairs."""
@@ -146,5 +136,5 @@ def score(
     from regard.commands.scoring import score_files
     from regard.commands.translating import Languages
 
-    languages = Languages(from_language, to_language)
-    figures.publish(score_files(model, source, target, by_token, languages), json)
+    pair = Languages(languages.from_language, languages.to_language)
+    figures.publish(score_files(model, source, target, by_token, pair), json)

@@ -90,6 +90,10 @@ class ImportedTokenizer(Tokenizer):
         theirs = [self.order[token] for token in ids if token >= len(SPECIAL_TOKENS)]
         return str(self._library.decode(theirs, skip_special_tokens=True))
 
+    def ends(self, ids: Iterable[int]) -> list[int]:
+        ids = list(ids)
+        return [len(self.decode(ids[:count])) for count in range(len(ids) + 1)]
+
     def pieces(self, ids: Iterable[int]) -> list[str]:
         ids = list(ids)
         self._check(ids)

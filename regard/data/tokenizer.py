@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from codecs import getincrementaldecoder
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -102,6 +103,20 @@ class Tokenizer:
         self._check(ids)
         text = b"".join([self._bytes[index] for index in ids]).decode("utf-8", errors="replace")
         return text.removeprefix(" ")
+
+    def ends(self, ids: Iterable[int]) -> list[int]:
+        """Where each token ends in the text of all, with 0 in front: the length of `decode(ids[:n])` for every n."""
+        ids = list(ids)
+        self._check(ids)
+        decoder = getincrementaldecoder("utf-8")("replace")
+        ends, length, first = [0], 0, ""
+        for index in ids:
+            text = decoder.decode(self._bytes[index])
+            first = first or text[:1]
+            length += len(text)
+            begun = bool(decoder.getstate()[0])  # of a character, for which decoding by itself gives U+FFFD
+            ends.append(length + begun - (first == " "))
+        return ends
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """Each token in a printable form, for pictures: `▁the`, `ing`, `<0xE4>`, `</s>`; `▁` is a space."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.data.batch import collate
-from regard.data.tokenizer import Tokenizer
 from regard.errors import InputError
 from regard.progress import Task
 from regard.search.batching import token_batches
@@ -94,6 +92,13 @@ class Aligner:
         target_ids = [ids[:room] for ids in translator.tokenizers.target.encode_batch([targets[i] for i in filled])]
         lengths = [max(len(source), len(target)) + 1 for source, target in zip(source_ids, target_ids, strict=True)]
         weights: dict[int, Weights] = {}
+        known: dict[tuple[int, str], Weights] = {}
+
+        def membership(side: int, text: str, ids: list[int]) -> Weights:
+            if (side, text) not in known:
+                known[side, text] = self._membership(side, text, ids)
+            return known[side, text]
+
         with translator._evaluating():
             for batch in token_batches(lengths, translator.config.search.batch_tokens):
                 some_sources, some_targets = ([ids[place] for place in batch] for ids in (source_ids, target_ids))
@@ -101,10 +106,10 @@ class Aligner:
                 for row, place in enumerate(batch):
                     index = filled[place]
                     of_tokens = attention[row, :, : len(target_ids[place]), : len(source_ids[place])]
-                    source_words = self._membership(translator.tokenizers.source, source_ids[place], sources[index], 0)
-                    target_words = self._membership(translator.tokenizers.target, target_ids[place], targets[index], 1)
+                    source_words = membership(0, sources[index], source_ids[place])
+                    target_words = membership(1, targets[index], target_ids[place])
                     shares = target_words / np.maximum(target_words.sum(axis=0), 1)
-                    weights[index] = np.einsum("lts,tw,sv->lwv", of_tokens, shares, source_words)
+                    weights[index] = shares.T @ of_tokens @ source_words
                 if progress:
                     progress.advance(len(batch))
         return weights
@@ -132,18 +137,17 @@ class Aligner:
             return [found.span() for found in re.finditer(r"\S+", text)]
         return [(unit.start, unit.stop) for unit in units(text)]
 
-    def _membership(self, tokenizer: Tokenizer, ids: list[int], text: str, side: int) -> Weights:
+    def _membership(self, side: int, text: str, ids: list[int]) -> Weights:
         """[tokens, words]: 1 where a token spells a part of a word."""
-        words = self.words(tokenizer.normalize(text), side)
-        ends = [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
-        belongs = np.zeros((len(ids), len(words)))
-        tags = set(tokenizer.tags.values())
-        for token, (start, stop) in enumerate(pairwise(ends)):
-            if ids[token] in tags:  # it stands before all words, and is no part of the first
-                continue
-            for word, (first, last) in enumerate(words):
-                if start < last and (first < stop or (start == stop and first <= start)):
-                    belongs[token, word] = 1.0
+        tokenizers = self._translator.tokenizers
+        tokenizer = tokenizers.target if side else tokenizers.source
+        words = np.array(self.words(tokenizer.normalize(text), side)).reshape(-1, 2)
+        ends = np.array(tokenizer.ends(ids))[:, None]
+        start, stop = ends[:-1], ends[1:]
+        first, last = words.T
+        inside = (start < last) & ((first < stop) | ((start == stop) & (first <= start)))
+        inside[np.isin(ids, list(tokenizer.tags.values()))] = False  # they stand before all words
+        belongs: Weights = inside.astype(np.float64)
         return belongs
 
 

@@ -12,17 +12,21 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from regard.config import SearchConfig
-from regard.data.vocabulary import EOS_ID, PAD_ID
+from regard.data.vocabulary import BOS_ID, EOS_ID, PAD_ID
 from regard.errors import RegardError
-from regard.search.constraints import ConstraintSet, Progress, TokenEdges
+from regard.search.banks import share_places
+from regard.search.constraints import ConstraintSet, Progress
 from regard.search.engine import Engine
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
-from regard.search.rules import check_best, first_tokens, forbidden_tokens, length_limits
+from regard.search.rules import best_tokens, check_best, first_tokens, forbidden_tokens, length_limits
+from regard.search.spellings import TokenEdges
 
 PLACES, MOST_PLACES = 8, 32
 """The beam of a constrained search is at least so wide, and grows by as much with its constraints' tokens."""
@@ -33,25 +37,37 @@ class Abandoned(RegardError):  # noqa: N818 - no mistake
 
 
 class _Row(NamedTuple):
-    """A live hypothesis."""
+    """A live hypothesis, by its last token."""
 
-    tokens: tuple[int, ...]
-    log_probability: float
-    progress: Progress
-    origin: int = 0
-    """The place in the beam of what it continues."""
-    values: tuple[float, ...] = ()
-    """The log-probability of each token."""
-
-
-class Continuation(NamedTuple):
-    """A token behind a live hypothesis."""
-
-    log_probability: float
     token: int
-    origin: int
-    """The place in the beam of the hypothesis."""
+    log_probability: float
     progress: Progress
+    before: _Row | None = None
+    """What it continues."""
+    origin: int = 0
+    """The place in the beam of that."""
+
+    def ended(self, score: float, finished: bool) -> Hypothesis:
+        """The whole of it, which has come to its end."""
+        tokens: list[int] = []
+        values: list[float] = []
+        row = self
+        while row.before is not None:
+            tokens.append(row.token)
+            values.append(row.log_probability - row.before.log_probability)
+            row = row.before
+        outputs = tokens[:0:-1] if finished else tokens[::-1]
+        return Hypothesis(outputs, score, self.log_probability, finished, values[::-1])
+
+
+class _Candidates(NamedTuple):
+    """Tokens behind the live hypotheses of a sentence: all [W, C]."""
+
+    log_probabilities: NDArray[np.float64]
+    """Of the hypothesis with the token; minus infinity where it may not follow."""
+    tokens: NDArray[np.int64]
+    needed: NDArray[np.int64]
+    """How many tokens will do then to meet all constraints."""
 
 
 class _Sentence:
@@ -61,7 +77,9 @@ class _Sentence:
         self.number, self.constraints, self.limit = number, constraints, limit
         self.longest = sys.maxsize if longest is None else longest
         self.found = NBest(best)
-        self.rows = [_Row((), 0.0, constraints.start)]
+        self.length = 0
+        """Tokens of its rows."""
+        self.rows = [_Row(BOS_ID, 0.0, constraints.start)]
 
 
 def places_for(constraints: ConstraintSet, config: SearchConfig) -> int:
@@ -116,7 +134,7 @@ def constrained_search(
         sentences = [sentences[index] for index in staying]
         state = state.keep(torch.tensor(staying, device=source.device), torch.tensor(rows, device=source.device))
         last = [
-            sentence.rows[place].tokens[-1] if place < len(sentence.rows) else PAD_ID
+            sentence.rows[place].token if place < len(sentence.rows) else PAD_ID
             for sentence in sentences
             for place in range(places)
         ]
@@ -141,21 +159,14 @@ def _extend(
     """
     width = len(log_probabilities) // len(sentences)
     count = min(max(config.beam, PLACES), log_probabilities.size(1))
-    likeliest = _allowed(sentences, log_probabilities, inside, width).topk(count)
-    values, tokens = likeliest.values.tolist(), likeliest.indices.tolist()
-    wanted = [
-        (index * width + place, token)
-        for index, sentence in enumerate(sentences)
-        for place, row in enumerate(sentence.rows)
-        for token in sorted(sentence.constraints.advancing(row.progress))
-    ]
-    at = torch.tensor(wanted, dtype=torch.long, device=log_probabilities.device).view(-1, 2)
-    for (place, token), value in zip(wanted, log_probabilities[at[:, 0], at[:, 1]].tolist(), strict=True):
-        values[place].append(value)
-        tokens[place].append(token)
+    allowed = _allowed(sentences, log_probabilities, inside, width)
+    likeliest = best_tokens(allowed, count)[1]
+    values, tokens = allowed.gather(1, likeliest).double().cpu().numpy(), likeliest.cpu().numpy()
     for index, sentence in enumerate(sentences):
-        first = index * width
-        _choose(sentence, values[first : first + width], tokens[first : first + width], places, config)
+        rows = slice(index * width, index * width + len(sentence.rows))
+        alphabet = torch.from_numpy(sentence.constraints.alphabet).to(log_probabilities.device)
+        own = log_probabilities[rows].index_select(1, alphabet).double().cpu().numpy()
+        _choose(sentence, _candidates(sentence, values[rows], tokens[rows], own), places, config)
 
 
 def _allowed(
@@ -178,54 +189,56 @@ def _allowed(
     return allowed
 
 
-def _choose(
-    sentence: _Sentence, values: list[list[float]], tokens: list[list[int]], places: int, config: SearchConfig
-) -> None:
+def _candidates(
+    sentence: _Sentence, values: NDArray[np.float64], tokens: NDArray[np.int64], own: NDArray[np.float64]
+) -> _Candidates:
+    """What can continue rows: their likeliest tokens [W, k], and what advances them of the alphabet's [W, T]."""
+    alphabet, rows = sentence.constraints.alphabet, np.arange(len(sentence.rows))[:, None]
+    choices = [sentence.constraints.choices(row.progress) for row in sentence.rows]
+    advances = np.array([each.advances for each in choices])
+    needed = np.empty((len(choices), tokens.shape[1] + len(alphabet)), dtype=np.int64)
+    needed[:, : tokens.shape[1]] = np.array([each.otherwise for each in choices])[:, None]
+    needed[:, tokens.shape[1] :] = [each.needed for each in choices]
+    places = np.minimum(np.searchsorted(alphabet, tokens), len(alphabet) - 1)
+    row, column = np.nonzero(alphabet[places] == tokens)
+    place = places[row, column]
+    needed[row, column] = needed[row, tokens.shape[1] + place]
+    values[row, column] = np.where(advances[row, place], -np.inf, values[row, column])  # it is among the others
+    own[~advances] = -np.inf
+    so_far = np.array([each.log_probability for each in sentence.rows])[:, None]
+    return _Candidates(
+        so_far + np.concatenate([values, own], axis=1),
+        np.concatenate([tokens, alphabet[np.zeros_like(rows) + np.arange(len(alphabet))]], axis=1),
+        needed,
+    )
+
+
+def _choose(sentence: _Sentence, candidates: _Candidates, places: int, config: SearchConfig) -> None:
     """Replace a sentence's rows by the best of their continuations, shared among banks."""
-    continuations = []
-    for origin, row in enumerate(sentence.rows):
-        for token, value in dict(zip(tokens[origin], values[origin], strict=True)).items():
-            if value > -math.inf:  # not for NaN, either
-                progress = row.progress if token == EOS_ID else sentence.constraints.advance(row.progress, token)
-                continuations.append(Continuation(row.log_probability + value, token, origin, progress))
-    length = len(sentence.rows[0].tokens) + 1
-    fitting = [each for each in continuations if each.progress.needed <= sentence.limit - length]
-    if not fitting and continuations:
-        least = min(each.progress.needed for each in continuations)
-        fitting = [each for each in continuations if each.progress.needed == least]
+    length = sentence.length = sentence.length + 1
+    possible = candidates.log_probabilities > -np.inf  # not for NaN, either
+    fitting = np.flatnonzero(possible & (candidates.needed <= sentence.limit - length))
+    if not len(fitting) and possible.any():
+        least = int(candidates.needed[possible].min())
+        fitting = np.flatnonzero(possible & (candidates.needed == least))
         sentence.limit = min(length + least, sentence.longest)
+    log_probabilities, tokens, needed = (each.ravel()[fitting] for each in candidates)
+    chosen = share_places(log_probabilities, needed, places, sentence.constraints.tokens)
+    origins = fitting[chosen] // candidates.tokens.shape[1]
     penalty = length_penalty(length, config)
     live = []
-    for log_probability, token, origin, progress in share_places(fitting, places, sentence.constraints.tokens):
-        row = sentence.rows[origin]
-        own_values = (*row.values, log_probability - row.log_probability)
-        score = log_probability / penalty
-        if token == EOS_ID:
-            sentence.found.add(Hypothesis(list(row.tokens), score, log_probability, True, list(own_values)))
-        elif length >= sentence.limit and (not progress.needed or length >= sentence.longest):
-            sentence.found.add(Hypothesis([*row.tokens, token], score, log_probability, False, list(own_values)))
+    for log_probability, token, origin in zip(
+        log_probabilities[chosen].tolist(), tokens[chosen].tolist(), origins.tolist(), strict=True
+    ):
+        before = sentence.rows[origin]
+        finished = token == EOS_ID
+        progress = before.progress if finished else sentence.constraints.advance(before.progress, token)
+        row = _Row(token, log_probability, progress, before, origin)
+        if finished or (length >= sentence.limit and (not progress.needed or length >= sentence.longest)):
+            sentence.found.add(row.ended(log_probability / penalty, finished))
         else:
-            live.append(_Row((*row.tokens, token), log_probability, progress, origin, own_values))
+            live.append(row)
     sentence.rows = live
-
-
-def share_places(rows: Sequence[Continuation], places: int, most: int) -> list[Continuation]:
-    """The rows that get a place, best first in each bank; a bank holds the rows that need equally many tokens.
-
-    The bank that needs the fewest always has a place, so that the constraints are met in the end. Then each bank has
-    its equal share of the places, the one with the likeliest row first; the likeliest rows of all get what is left.
-    """
-    ranked = sorted(rows, key=lambda row: -row.log_probability)
-    banks: dict[int, list[Continuation]] = {}
-    for row in ranked:
-        banks.setdefault(row.progress.needed, []).append(row)
-    share = max(1, places // (most + 1))
-    chosen: list[Continuation] = []
-    foremost = min(banks, default=0)
-    for bank in sorted(banks, key=lambda bank: (bank != foremost, -banks[bank][0].log_probability)):
-        chosen += banks[bank][: min(share, places - len(chosen))]
-    taken = {id(row) for row in chosen}
-    return chosen + [row for row in ranked if id(row) not in taken][: places - len(chosen)]
 
 
 def _goes_on(sentence: _Sentence, config: SearchConfig) -> bool:

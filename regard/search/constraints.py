@@ -1,80 +1,18 @@
-"""What an output must hold: tokens of terms, and how much of them a hypothesis has so far."""
+"""What an output must hold: constraints, and how much of them a hypothesis has so far."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
-from regard.data.tokenizer import Tokenizer
-from regard.data.vocabulary import BOS_ID, FIRST_BYTE_ID
-from regard.text.units import is_unspaced, is_word_character
+import numpy as np
+from numpy.typing import NDArray
 
-CONTEXTS = ("(", "-", "。", "，", "的", "'", "a", "\n")
-"""What a term is tokenized after in order to see how it is written without a space in front."""
+from regard.data.vocabulary import BOS_ID, PAD_ID
+from regard.search.spellings import Constraint, Place, Spelling, TokenEdges
 
-MOST_ENDINGS, LONGEST_ENDING = 100, 3
-
-
-class Place(Enum):
-    """Where a spelling may begin."""
-
-    ANYWHERE = "anywhere"
-    START = "start"
-    """At the start of the output."""
-    AFTER_MARK = "after-mark"
-    """Where no letter precedes it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """The tokens of a term as it stands in some places."""
-
-    tokens: tuple[int, ...]
-    place: Place = Place.ANYWHERE
-    ending: bool = False
-    """A token of a few letters may follow and be its ending."""
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """A term that an output must hold, in one of its spellings; the first may stand anywhere."""
-
-    spellings: tuple[Spelling, ...]
-    closed: bool = False
-    """No letter may follow, which would make another word of it."""
-    reserved: bool = False
-    """Its tokens are used for nothing else, so that it comes exactly once."""
-
-    @property
-    def longest(self) -> int:
-        return max(len(spelling.tokens) for spelling in self.spellings)
-
-
-@dataclass(frozen=True)
-class TokenEdges:
-    """Which tokens of a vocabulary begin or end inside a word, each by its number."""
-
-    begins_in_word: tuple[bool, ...]
-    ends_in_word: tuple[bool, ...]
-    is_ending: tuple[bool, ...] = ()
-    """Which are a few letters that can end a word."""
-
-    @classmethod
-    def of(cls, tokenizer: Tokenizer) -> TokenEdges:
-        """A byte of a longer character counts as a letter: it may be one."""
-        pieces = tokenizer.pieces(range(tokenizer.vocabulary_size))
-        edges = [(piece[0], piece[-1]) for piece in pieces]
-        for byte in range(256):
-            character = chr(byte) if byte < 128 else "a"
-            edges[FIRST_BYTE_ID + byte] = (character, character)
-        for mark in range(FIRST_BYTE_ID):
-            edges[mark] = (" ", " ")
-        return cls(
-            tuple(is_word_character(first) for first, _ in edges),
-            tuple(is_word_character(last) for _, last in edges),
-            tuple(piece.isalpha() and len(piece) <= LONGEST_ENDING for piece in pieces),
-        )
+MOST_KNOWN = 1000
+"""So many states of hypotheses are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +36,18 @@ class Progress:
         return self.begun[-1] if self.begun else self.before
 
 
+@dataclass(frozen=True)
+class Choices:
+    """What the next token does for a hypothesis: one place for each token of the set's alphabet."""
+
+    needed: NDArray[np.int64]
+    """How many tokens are needed after it."""
+    advances: NDArray[np.bool_]
+    """Whether it goes on with what has been begun, or begins a constraint that is unmet."""
+    otherwise: int
+    """How many are needed after a token that is not of the alphabet."""
+
+
 class ConstraintSet:
     """The constraints of one sentence, each to be met by a part of the output of its own."""
 
@@ -113,13 +63,89 @@ class ConstraintSet:
         self.reserved = tuple(
             {token for each in constraints if each.reserved for spelling in each.spellings for token in spelling.tokens}
         )
+        spelled = {token for each in constraints for spelling in each.spellings for token in spelling.tokens}
+        self.alphabet = np.array(sorted({PAD_ID, *spelled}))
+        """All tokens of the constraints; and a mark that is never written, so that there is one."""
+        self._places = {token: place for place, token in enumerate(self.alphabet.tolist())}
+        self._in_word = np.array([edges.begins_in_word[token] for token in self.alphabet.tolist()])
+        self._of_first, self._saved = np.full(len(self.alphabet), -1), np.zeros(len(self.alphabet), dtype=np.int64)
+        self._ambiguous = []
+        """Tokens that begin several spellings, or one that may not stand anywhere; `_of_first` has the others."""
+        for token, spellings in self._by_first.items():
+            index, spelling = spellings[0]
+            if len(spellings) > 1 or spelling.place is not Place.ANYWHERE:
+                self._ambiguous.append(token)
+            else:
+                self._of_first[self._places[token]] = index
+                self._saved[self._places[token]] = self._longest[index] - (len(spelling.tokens) - 1)
+        self._known: dict[tuple[object, ...], Choices] = {}
+
+    def choices(self, progress: Progress) -> Choices:
+        """What each token of the alphabet would do next; found once for all hypotheses that are equally far."""
+        key: tuple[object, ...] = progress.unmet, progress.begun, progress.closed or progress.ending
+        if self._ambiguous:  # then it matters what stands before a spelling
+            inside = self._edges.ends_in_word
+            key += tuple((token == BOS_ID, inside[token]) for token in (progress.before, progress.last))
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= MOST_KNOWN:
+                self._known.clear()
+            known = self._known[key] = self._choices(progress)
+        return known
+
+    def _choices(self, progress: Progress) -> Choices:
+        unmet = np.zeros(len(self.constraints) + 1, dtype=bool)
+        unmet[list(progress.unmet)] = True
+        otherwise = self._needed(progress)
+        advances = unmet[self._of_first]  # -1 is the last one, which is nobody's
+        needed = otherwise - np.where(advances, self._saved, 0)
+        first = {token for token in self._ambiguous if self._may_begin(progress, token)}
+        following = self._following(progress.unmet, progress.begun, progress.before)
+        for token in first | following:
+            advances[self._places[token]] = True
+            needed[self._places[token]] = self.advance(progress, token).needed
+        begun, before = progress.begun, progress.before
+        while len(begun) > 1:  # the end of what has been begun may begin another constraint
+            before, begun = begun[0], begun[1:]
+            for token in self._following(progress.unmet, begun, before) - following:
+                needed[self._places[token]] = self.advance(progress, token).needed
+        if progress.closed or progress.ending:
+            advances &= ~self._in_word
+            needed[self._in_word] = otherwise
+        return Choices(needed, advances, otherwise)
+
+    def _may_begin(self, progress: Progress, token: int) -> bool:
+        return any(
+            index in progress.unmet and self._may_follow(spelling, progress.last)
+            for index, spelling in self._by_first[token]
+        )
+
+    def _following(self, unmet: tuple[int, ...], begun: tuple[int, ...], before: int) -> set[int]:
+        """The tokens that go on with what has been begun."""
+        place = len(begun)
+        matching = self._matching(unmet, begun, before) if begun else ()
+        return {spelling.tokens[place] for _, spelling in matching if len(spelling.tokens) > place}
+
+    def met_by(self, tokens: Sequence[int]) -> bool:
+        """Whether an output meets every constraint, and uses what is reserved once."""
+        edges, progress = self._edges, self.start
+        for token in tokens:
+            may_go_on = not progress.closed and (not progress.ending or edges.is_ending[token])
+            if edges.begins_in_word[token] and not may_go_on:
+                return False
+            progress = self.advance(progress, token)
+        return not progress.unmet and all(tokens.count(token) == 1 for token in self.reserved)
+
+    def _needed(self, progress: Progress) -> int:
+        """How many tokens will do to meet all that is unmet, without what has been begun."""
+        return sum(self._longest[index] for index in progress.unmet) if progress.begun else progress.needed
 
     def advance(self, progress: Progress, token: int) -> Progress:
         """The progress after one more token; what had been begun is given up where the token does not go on with it."""
         if progress.ending and self._edges.is_ending[token]:
             return replace(progress, before=token, closed=True, ending=False)
         begun, before = (*progress.begun, token), progress.before
-        unmet, needed = progress.unmet, sum(self._longest[index] for index in progress.unmet)
+        unmet, needed = progress.unmet, self._needed(progress)
         while begun:
             saved = 0
             for index, spelling in self._matching(unmet, begun, before):
@@ -134,22 +160,6 @@ class ConstraintSet:
             before, begun = begun[0], begun[1:]
         return Progress(unmet, (), token, needed=needed)
 
-    def advancing(self, progress: Progress) -> set[int]:
-        """The tokens that go on with what has been begun, or begin a constraint that is unmet."""
-        unmet = set(progress.unmet)
-        tokens = {
-            token
-            for token, spellings in self._by_first.items()
-            if any(index in unmet and self._may_follow(spelling, progress.last) for index, spelling in spellings)
-        }
-        if progress.begun:
-            place = len(progress.begun)
-            matching = self._matching(progress.unmet, progress.begun, progress.before)
-            tokens |= {spelling.tokens[place] for _, spelling in matching}
-        if progress.closed or progress.ending:
-            tokens = {token for token in tokens if not self._edges.begins_in_word[token]}
-        return tokens
-
     def _matching(self, unmet: tuple[int, ...], begun: tuple[int, ...], before: int) -> Iterator[tuple[int, Spelling]]:
         """The spellings of unmet constraints that begin so and may stand after `before`."""
         length = len(begun)
@@ -161,43 +171,3 @@ class ConstraintSet:
         if spelling.place is Place.ANYWHERE:
             return True
         return before == BOS_ID if spelling.place is Place.START else not self._edges.ends_in_word[before]
-
-
-def term_constraint(tokenizer: Tokenizer, text: str, inflected: bool = False) -> Constraint:
-    """The constraint that an output holds `text`, tokenized as it would stand there."""
-    text = tokenizer.normalize(text)
-    spaced, inside = tuple(tokenizer.encode(text)), _encode_inside(tokenizer, text)
-    if inflected:
-        return Constraint((Spelling(spaced, ending=True), *_with_endings(tokenizer, spaced)), closed=True)
-    closed = is_word_character(text[-1])
-    if inside is None or inside == spaced:
-        return Constraint((Spelling(spaced),), closed)
-    if is_unspaced(text[0]):
-        return Constraint((Spelling(inside), Spelling(spaced, Place.START)), closed)
-    return Constraint((Spelling(spaced), Spelling(inside, Place.AFTER_MARK)), closed)
-
-
-def _with_endings(tokenizer: Tokenizer, spaced: tuple[int, ...]) -> list[Spelling]:
-    """Spellings whose last token has an ending too, where the vocabulary has such tokens."""
-    pieces = tokenizer.pieces(range(tokenizer.vocabulary_size))
-    spellings = []
-    for cut in range(len(spaced)):
-        rest = "".join(tokenizer.pieces(spaced[cut:]))
-        longer = [token for token, piece in enumerate(pieces) if 0 < _ending(piece, rest) <= LONGEST_ENDING]
-        spellings += [Spelling((*spaced[:cut], token)) for token in longer[:MOST_ENDINGS]]
-    return spellings
-
-
-def _ending(piece: str, rest: str) -> int:
-    """How many letters a token has beyond the rest of a word; 0 where it is another word."""
-    return len(piece) - len(rest) if piece.startswith(rest) and piece[len(rest) :].isalpha() else 0
-
-
-def _encode_inside(tokenizer: Tokenizer, text: str) -> tuple[int, ...] | None:
-    """The tokens of a text without a space in front, as after another character; None where they cannot be had."""
-    for context in CONTEXTS:
-        tokens = tokenizer.encode(context + text)
-        for cut in range(1, len(tokens)):
-            if tokenizer.decode(tokens[:cut]) == context:
-                return tuple(tokens[cut:])
-    return None

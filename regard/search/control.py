@@ -52,6 +52,7 @@ class ControlledTranslator:
         found = self._constrained.translate(
             ["" if plan.alone else plan.text for plan in plans],
             [plan.constraints if plan.groups else [] for plan in plans],
+            plain_first=True,
             progress=progress,
             first_line=first_line,
             **options,
@@ -61,6 +62,8 @@ class ControlledTranslator:
         lacking = {index for index, each in enumerate(finished) if not all(use.met for use in each.terms)}
         lacking -= {index for index, plan in enumerate(plans) if plan.groups}
         lacking = {index for index in lacking if plans[index].constraints}
+        if not lacking:
+            return finished
         again = self._constrained.translate(
             [plan.text if index in lacking else "" for index, plan in enumerate(plans)],
             [plan.constraints for plan in plans],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from regard.search.constraints import Constraint, term_constraint
+from regard.search.spellings import Constraint, term_constraint
 from regard.search.stand_ins import StandIn
 from regard.search.tags import PlacedTag
 from regard.text.glossary import Glossary, TermMatch

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from regard.search.alignment import Aligner, NoAttentionError
+from regard.search.alignment import Aligner, Alignment, NoAttentionError
 from regard.search.control_plan import Plan
 from regard.search.control_report import ControlledTranslation, SpanUse, TermUse
 from regard.search.tags import tag_edits
@@ -45,9 +45,10 @@ class Restorer:
         edits += _surplus(found.text, plan.groups, taken)
         missing = [index for index in range(len(plan.groups)) if index not in places]
         at_group = {index: order for order, index in enumerate(restored)}
+        alignment = self._aligned(source, found.text) if missing else None
         for index in missing:
             at_group[index] = len(edits)
-            edits.append(self._insertion(source, found.text, plan.groups[index], taken))
+            edits.append(self._insertion(source, found.text, alignment, plan.groups[index], taken))
         groups = [(group, index in missing, at_group[index]) for index, group in enumerate(plan.groups)]
         groups += [(tag.group, True, order) for order, tag in enumerate(plan.tags, start=len(edits))]
         edits += tag_edits(self._translator, plan.text, found.text, plan.tags)
@@ -82,13 +83,24 @@ class Restorer:
         places = find_begun(text, written) if match.term.inflected else find_whole(text, written)
         return next((place for place in places if is_apart(place, taken)), None)
 
-    def _insertion(self, source: str, text: str, group: SpanGroup, taken: Sequence[tuple[int, int]]) -> Edit:
+    def _aligned(self, source: str, text: str) -> Alignment | None:
+        try:
+            return Aligner(self._translator).align([source], [text])[0]
+        except NoAttentionError:
+            return None
+
+    def _insertion(
+        self,
+        source: str,
+        text: str,
+        alignment: Alignment | None,
+        group: SpanGroup,
+        taken: Sequence[tuple[int, int]],
+    ) -> Edit:
         """Insert a group behind the word that belongs to the nearest source word in front of it, or else at the end."""
         if not text.strip():
             return Edit(len(text), len(text), group.text)
-        try:
-            [alignment] = Aligner(self._translator).align([source], [text])
-        except NoAttentionError:
+        if alignment is None:
             return Edit(len(text), len(text), f" {group.text}")
         ends: list[int] = []
         for word in alignment.target:

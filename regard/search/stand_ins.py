@@ -11,9 +11,9 @@ import torch
 from regard.data.tokenizer import Tokenizer, Tokenizers
 from regard.data.vocabulary import EOS_ID, FIRST_LEARNED_ID
 from regard.search.batching import pad
-from regard.search.constraints import Constraint, Spelling, term_constraint
 from regard.search.engine import Engine
 from regard.search.rules import first_tokens
+from regard.search.spellings import Constraint, Spelling, term_constraint
 from regard.text.units import is_unspaced
 
 if TYPE_CHECKING:

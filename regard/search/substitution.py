@@ -69,7 +69,7 @@ def likelihoods_of_the_rest(
     means = []
     for (_, translation), score in zip(translations, scores, strict=True):
         tokens = translator.tokenizers.target.encode(translation.text)
-        ends = [len(translator.tokenizers.target.decode(tokens[:count])) for count in range(len(tokens) + 1)]
+        ends = translator.tokenizers.target.ends(tokens)
         terms = [
             (use.target_start, use.target_start + len(use.target))
             for use in translation.terms

@@ -22,7 +22,6 @@ from regard.progress import Task
 from regard.search.alignment import Aligner, Alignment
 from regard.search.batching import token_batches
 from regard.search.confidence import Calibration
-from regard.search.constraints import TokenEdges
 from regard.search.control import ControlledTranslator
 from regard.search.documents import translate_document
 from regard.search.engine import Engine, NativeEngine, engine_for
@@ -35,6 +34,7 @@ from regard.search.prefixes import check_prefixes, check_room, encode_prefixes
 from regard.search.rules import check_best
 from regard.search.scoring import Score, token_log_probabilities
 from regard.search.searching import Searching, is_plain
+from regard.search.spellings import TokenEdges
 from regard.search.stand_ins import StandIn, stand_ins
 from regard.search.texts import check_texts, chunks
 from regard.text.glossary import Glossary

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from regard.serve.bodies import parse_json, read_body
 from regard.serve.events import EventStream
-from regard.serve.languages import language_name
+from regard.serve.languages import AUTO, language_name
 from regard.serve.openapi import ERRORS, body_of
 from regard.serve.refusals import Refusal
 from regard.serve.rich import Asked, translate_rich, watch_rich
@@ -30,7 +30,6 @@ from regard.serve.sentences import Wanted
 from regard.serve.service import Service, answer, validated, while_waited_for
 from regard.text.units import units
 
-AUTO = "auto"
 Body = TypeVar("Body", bound=BaseModel)
 
 

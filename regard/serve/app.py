@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from regard.serve.api import api_routes
 from regard.serve.guard import Guard, refused
@@ -69,7 +69,17 @@ def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> ASG
             content, kind = service.metrics.page()
             return Response(content, media_type=kind)
 
-    return Guard(app, service.settings, service.metrics, PATHS, direct)
+    return Guard(_with_head(app), service.settings, service.metrics, PATHS, direct)
+
+
+def _with_head(app: ASGIApp) -> ASGIApp:
+    """The same application, where HEAD is answered as GET; the server itself leaves the body out."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        is_head = scope["type"] == "http" and scope["method"] == "HEAD"
+        await app({**scope, "method": "GET"} if is_head else scope, receive, send)
+
+    return answer
 
 
 def _is_direct(route: BaseRoute) -> TypeGuard[APIRoute]:
@@ -81,7 +91,10 @@ def _is_direct(route: BaseRoute) -> TypeGuard[APIRoute]:
 
 async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return refused(Refusal(error.status_code, str(error.detail), error.headers))
+    headers = dict(error.headers or {})
+    if headers.get("Allow") == "GET":
+        headers["Allow"] = "GET, HEAD"
+    return refused(Refusal(error.status_code, str(error.detail), headers))
 
 
 async def _refusal(_: Request, error: Exception) -> Response:

@@ -28,6 +28,8 @@ _NAMES = (
     "yi Yiddish|yo Yoruba|yue Cantonese|zh Chinese|zu Zulu"
 )
 NAMES: dict[str, str] = dict(entry.split(" ", 1) for entry in _NAMES.split("|"))
+AUTO = "auto"
+"""In place of a code: whatever language the text is in."""
 CODE = re.compile(r"[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,2}")
 
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from regard.serve.bodies import Fields, read_fields
-from regard.serve.languages import language_name
+from regard.serve.languages import AUTO, language_name
 from regard.serve.marked import translate_markup
 from regard.serve.openapi import ERRORS, body_of
 from regard.serve.refusals import Refusal
@@ -24,6 +24,7 @@ from regard.serve.schemas import (
     FrontendTold,
     HealthTold,
     LanguageTold,
+    LibreGiven,
     NamedLanguage,
     TranslateGiven,
     TranslateTold,
@@ -31,7 +32,6 @@ from regard.serve.schemas import (
 from regard.serve.sentences import Wanted, cut, translate_pieces
 from regard.serve.service import Service, answer, while_waited_for
 
-AUTO = "auto"
 _NUMBER = re.compile(r"[+-]?\d{1,9}")
 
 
@@ -69,7 +69,7 @@ def libretranslate_routes(service: Service) -> APIRouter:
     async def detect(request: Request) -> Response:
         fields, _ = await read_fields(request, service.settings)
         service.admit(request, fields.get("api_key"))
-        _refuse_unknown(fields, DetectGiven)
+        _check_kinds(fields, DetectGiven)
         text = _text(fields, "q")
         service.check_lengths([text])
         service.note_texts(AUTO, [text])
@@ -141,7 +141,7 @@ async def _translated(
 
 def _asked(service: Service, fields: Fields, is_json: bool) -> _Asked:
     """The fields of a request, checked in LibreTranslate's order and refused in its words."""
-    _refuse_unknown(fields, TranslateGiven)
+    _check_kinds(fields, TranslateGiven)
     given = fields.get("q")
     if not given:
         raise Refusal.bad("missing q parameter")
@@ -188,11 +188,10 @@ def _number(value: Any) -> int:
     raise Refusal.bad("alternatives parameter is not a number")
 
 
-def _refuse_unknown(fields: Fields, model: type[TranslateGiven] | type[DetectGiven]) -> None:
-    if not fields.keys() <= model.model_fields.keys():
-        raise Refusal.bad(f"there is an unknown field; known are {', '.join(model.model_fields)}")
-    for name in fields.keys() - {"q"}:
-        if isinstance(fields[name], list | dict):
+def _check_kinds(fields: Fields, model: type[LibreGiven]) -> None:
+    """Refuse lists and objects where one value is meant; what is no field of LibreTranslate's is not looked at."""
+    for name in model.model_fields.keys() - {"q"}:
+        if isinstance(fields.get(name), list | dict):
             raise Refusal.bad(f"{name} parameter is not a text")
 
 

@@ -40,7 +40,6 @@ def page_routes(app: FastAPI, assets: Mapping[str, Asset]) -> APIRouter:
     if "index.html" in assets:
 
         @router.get("/")
-        @router.head("/")
         async def index(request: Request) -> Response:
             return file("index.html", request)
 

@@ -35,7 +35,8 @@ async def translate_rich(service: Service, asked: Asked) -> list[RichTold]:
     if asked.served is None:
         return [copied_answer(asked.target, text) for text in asked.texts]
     translator = asked.served.translator
-    pieces = [cut(translator, text, service.settings.sentence_tokens) for text in asked.texts]
+    most, keep_spans = service.settings.sentence_tokens, asked.wanted.keep_spans
+    pieces = [cut(translator, text, most, keep_spans) for text in asked.texts]
     _check_terms(service, asked, [piece.text for own in pieces for piece in own if piece.part is Part.SENTENCE])
     documents = await translate_pieces(service.pool, asked.served, pieces, asked.wanted, asked.client)
     return await asyncio.to_thread(lambda: [rich_answer(translator, document) for document in documents])
@@ -52,7 +53,7 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
             yield "done", copied_answer(asked.target, asked.texts[0]).model_dump_json()
             return
         translator, languages = asked.served.translator, asked.served.languages
-        pieces = cut(translator, asked.texts[0], service.settings.sentence_tokens)
+        pieces = cut(translator, asked.texts[0], service.settings.sentence_tokens, asked.wanted.keep_spans)
         sentences = [piece.text for piece in pieces if piece.part is Part.SENTENCE]
         _check_terms(service, asked, sentences)
         glossary = Glossary.of(asked.wanted.glossary) if asked.wanted.glossary else None

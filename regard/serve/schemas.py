@@ -25,7 +25,13 @@ class Told(BaseModel):
 # LibreTranslate's
 
 
-class TranslateGiven(Given):
+class LibreGiven(Given):
+    """A body as LibreTranslate takes it: what it has besides is not looked at."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class TranslateGiven(LibreGiven):
     """A request to translate."""
 
     q: Text | list[str] = Field(description="the text, or a list of texts")
@@ -34,15 +40,13 @@ class TranslateGiven(Given):
     format: Literal["text", "html"] | None = Field("text", description="text, or html with its tags kept")
     alternatives: int | None = Field(0, ge=0, description="other translations that are wanted")
     api_key: str | None = Field(None, description="where the server needs one")
-    secret: str | None = Field(None, description="taken for the sake of clients that send one, and not used")
 
 
-class DetectGiven(Given):
+class DetectGiven(LibreGiven):
     """A request to tell a language."""
 
     q: Text = Field(description="the text")
     api_key: str | None = Field(None, description="where the server needs one")
-    secret: str | None = Field(None, description="taken for the sake of clients that send one, and not used")
 
 
 class Detected(Told):

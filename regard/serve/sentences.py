@@ -15,6 +15,7 @@ from regard.serve.pool import Pool
 from regard.serve.routing import Served
 from regard.text.documents import Part, Piece, replaced, take_apart
 from regard.text.glossary import Glossary
+from regard.text.masking import group_spans
 from regard.text.spans import KINDS, SpanFinder
 
 TELLING = tuple(kind for kind in KINDS if kind not in ("numbers", "entities"))
@@ -22,7 +23,9 @@ TELLING = tuple(kind for kind in KINDS if kind not in ("numbers", "entities"))
 
 Entities are text in a text, and are read as such in HTML.
 """
-_FINDER = SpanFinder(TELLING)
+_FINDER, _EVERY = SpanFinder(TELLING), SpanFinder()
+MOST_SPANS = 7
+"""Of one sentence: for more, the search that keeps them needs a wider beam, and soon many times as long."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +73,25 @@ class Document:
         return [text for text in texts if text != self.text()][:count]
 
 
-def cut(translator: Translator, text: str, most_tokens: int) -> list[Piece]:
-    """The pieces of a text; a sentence with more tokens than fit comes in parts."""
+def cut(translator: Translator, text: str, most_tokens: int, keep_spans: bool = True) -> list[Piece]:
+    """The pieces of a text; a sentence with more tokens than fit, or with more spans to keep, comes in parts."""
     longest = min(translator.longest_source - 1, translator.config.data.max_tokens, most_tokens)
     encode = translator.tokenizers.source.encode
 
     def fits(sentence: str) -> bool:
         # No token is shorter than a byte.
-        return len(sentence.encode()) <= longest or len(encode(sentence)) <= longest
+        short = len(sentence.encode()) <= longest or len(encode(sentence)) <= longest
+        return short and (not keep_spans or _spans_fit(sentence))
 
     return take_apart(text, translator.languages[0], fits)
+
+
+def _spans_fit(sentence: str) -> bool:
+    """Whether a sentence has so few spans to keep that they can be searched for in a reasonable time."""
+    if not _FINDER.find(sentence):
+        return True
+    groups = group_spans(sentence, _EVERY.find(sentence))
+    return sum(not group.is_tag for group in groups) <= MOST_SPANS
 
 
 async def translate_pieces(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import os
+import socket
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Self, get_origin
 
@@ -90,9 +93,19 @@ class ServeSettings(Section):
     @property
     def allowed_hosts(self) -> frozenset[str] | None:
         """Names that a request may call the server by; None: any."""
+        own = LOOPBACK | {self.host.lower()} if is_loopback(self.host) else LOOPBACK
         if self.hosts:
-            return frozenset(name.lower() for name in self.hosts) | LOOPBACK
-        return LOOPBACK if self.host in LOOPBACK else None
+            return own | {name.lower() for name in self.hosts}
+        return own if is_loopback(self.host) else None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address to listen on is this machine's own: localhost, ::1, or any of 127.0.0.0/8."""
+    with suppress(OSError):
+        return socket.inet_aton(host)[0] == 127  # which also reads 127.1, as the system does
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host.lower() == "localhost" or host.lower().endswith(".localhost")
 
 
 def load_settings(

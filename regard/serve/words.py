@@ -32,11 +32,11 @@ def word_probabilities(translator: Translator, translation: Translation, words: 
     """The probability of each word: the product of its tokens'. None where the text is not what the tokens spell,
     for spans were put back into it.
     """
-    decode = translator.tokenizers.target.decode
-    if decode(translation.tokens).replace("\n", " ") != translation.text:
+    tokenizer = translator.tokenizers.target
+    if tokenizer.decode(translation.tokens).replace("\n", " ") != translation.text:
         return [None] * len(words)
-    ends = [len(decode(translation.tokens[:count])) for count in range(len(translation.tokens) + 1)]
     logs = [0.0] * len(words)
+    ends = tokenizer.ends(translation.tokens)
     for (start, stop), log in zip(pairwise(ends), translation.token_log_probabilities, strict=False):
         for index, (first, last) in enumerate(words):
             if start < last and first < stop:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 
 from regard.text.languages import main_language
+from regard.text.spans import SpanFinder
 
 _TITLES = "Dr Prof St Mr Mrs Ms Mme Mlle M MM Jr Sr Hr Fr Rev Gen Col Lt Sgt Capt Gov Sen Rep Hon Pr Me Mgr"
 ABBREVIATIONS: dict[str, frozenset[str]] = {
@@ -34,6 +35,7 @@ _ANY_MARK = re.compile(r"[。！？]|[.!?…][^.!?…]")
 LONGEST_WORD = 64
 """Characters before a mark that are looked at; no abbreviation is as long."""
 _CLAUSES = (r"[;:；：—–]", r"[,，、]", r"\s", r"")
+_SPANS = SpanFinder()
 
 
 @cache
@@ -96,12 +98,14 @@ def split_long(sentence: str, fits: Callable[[str], bool]) -> list[tuple[str, st
 
 
 def _middle_cut(sentence: str) -> int:
-    """Where to cut: at the best kind of mark that is not too near an end, nearest to the middle."""
+    """Where to cut: at the best kind of mark that is not too near an end, nearest to the middle; not inside a span."""
     middle, margin = len(sentence) / 2, len(sentence) / 5
+    whole = {place for span in _SPANS.find(sentence) for place in range(span.start + 1, span.stop)}
     for marks in _CLAUSES:
         # A number such as 1,000 is not cut.
         places = [found.end() for found in re.finditer(rf"{marks}(?!\d)" if marks else "", sentence)]
         inside = [place for place in places if margin <= place <= len(sentence) - margin and sentence[:place].strip()]
+        inside = [place for place in inside if place not in whole]
         if inside:
             return min(inside, key=lambda place: abs(place - middle))
     return len(sentence) // 2

@@ -180,6 +180,14 @@ def test_broken_bytes_become_replacement_characters(tokenizer: Tokenizer) -> Non
     assert tokenizer.decode([4 + 0xE4, 4 + 0xB8]) == "\ufffd"
 
 
+def test_the_ends_of_tokens_are_how_long_their_beginnings_decode_to(tokenizer: Tokenizer) -> None:
+    chance = random.Random(3)
+    odd = [chance.randrange(tokenizer.vocabulary_size) for _ in range(200)]
+    broken = [4 + byte for byte in b" \xe4\xb8a\xf0\x9f\xff\xe4\xb8\xad\xc3 "]
+    for ids in ([], odd, broken, [1, 0, *broken[1:], 2], tokenizer.encode(" the  animal 汉字 🙂 é")):
+        assert tokenizer.ends(ids) == [len(tokenizer.decode(ids[:count])) for count in range(len(ids) + 1)]
+
+
 @pytest.mark.parametrize("wrong", [-1, 10**6])
 def test_an_id_outside_the_vocabulary_is_named(tokenizer: Tokenizer, wrong: int) -> None:
     with pytest.raises(InputError, match=str(wrong)):

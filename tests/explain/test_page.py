@@ -1,10 +1,6 @@
-import base64
-import hashlib
-import json
-import re
-
 import pytest
 from attention_examples import maps_of
+from one_file import NASTY, check_hostile_text, check_nothing_outside, check_policy, data_of
 
 from regard.errors import RegardError
 from regard.explain.page import AttentionPage, Section, SentenceView, Text, render_page, write_page
@@ -14,7 +10,7 @@ from regard.explain.reference import Reference, clearest_trail
 
 START = "the animal left that street because it was"
 TIRED, WIDE = f"{START} tired . </s>", f"{START} wide . </s>"
-NASTY = "</script><script>alert(1)</script><!-- ]]> {{data}} & \u2028\u2029 \ud800 '\""
+DATA = "page-data"
 
 
 def pronoun_example(shares=(0.8, 0.7), looking=("tired", "wide")):
@@ -40,36 +36,18 @@ def nasty_page():
     return AttentionPage(NASTY, NASTY, ("en", "fr"), [[Text(NASTY)]], [view], [section])
 
 
-def data_of(html):
-    found = re.search(r'<script type="application/json" id="page-data">(.*?)</script>', html, re.DOTALL)
-    return json.loads(found[1])
-
-
 def test_the_policy_names_the_very_style_and_script_of_the_page():
-    html = render_page(pronoun_example())
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1].replace("&#x27;", "'")
-    assert policy.startswith("default-src 'none'; ")
-    assert "unsafe" not in policy
-    for tag, directive in (("style", "style-src"), ("script", "script-src")):
-        text = re.search(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)[1]
-        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-        assert f"{directive} 'sha256-{digest}'" in policy
+    check_policy(render_page(pronoun_example()), script="<script>")
 
 
 def test_the_page_asks_for_nothing_outside_itself():
-    html = render_page(pronoun_example())
-    addresses = set(re.findall(r"https?://[^\s\"'`)]+", html))
-    assert addresses <= {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"<(link|img|iframe)|@import|url\(|src=|innerHTML|insertAdjacentHTML|document\.write", html)
+    check_nothing_outside(render_page(pronoun_example()))
 
 
 def test_hostile_text_stays_text():
     html = render_page(nasty_page())
-    assert "alert(1)</script>" not in html
-    assert html.count("<script") == 2
-    assert "<!--" not in html
-    assert data_of(html)["title"] == NASTY
-    html.encode("utf-8")
+    check_hostile_text(html)
+    assert data_of(html, DATA)["title"] == NASTY
 
 
 def test_a_title_is_escaped():
@@ -77,7 +55,7 @@ def test_a_title_is_escaped():
 
 
 def test_the_page_opens_on_the_trail_and_the_words_that_lead():
-    data = data_of(render_page(pronoun_example()))
+    data = data_of(render_page(pronoun_example()), DATA)
     assert [section["choice"] for section in data["sections"]] == [{"layer": 1, "head": 0}, {"layer": 0, "head": 1}]
     assert [view["focus"] for view in data["views"]] == [8, 8]
     assert data["views"][0]["source_tones"] == {"1": "a", "4": "b", "6": "a", "8": "a"}

@@ -1,5 +1,7 @@
 import math
+import random
 
+import numpy as np
 import pytest
 import torch
 from toy_models import PrefixModel, all_outputs, random_sources
@@ -9,11 +11,13 @@ from regard.data.tokenizer import Tokenizer, train_tokenizer
 from regard.data.vocabulary import BOS_ID, EOS_ID
 from regard.errors import ModelFolderError
 from regard.models import build_model
+from regard.search.banks import share_places
 from regard.search.beam import beam_search
 from regard.search.constrained import constrained_search, places_for
-from regard.search.constraints import Constraint, ConstraintSet, Place, Spelling, TokenEdges, term_constraint
+from regard.search.constraints import ConstraintSet, Progress
 from regard.search.engine import Engine, engine_for
 from regard.search.hypotheses import Hypothesis
+from regard.search.spellings import Constraint, Place, Spelling, TokenEdges, term_constraint
 
 NO_WORDS = TokenEdges((False,) * 40, (False,) * 40)
 """A vocabulary without letters, so that any token may stand anywhere."""
@@ -74,9 +78,101 @@ def test_advancing_always_needs_less() -> None:
     progress = constraints.start
     for _ in range(constraints.tokens):
         before = progress.needed
-        after = [constraints.advance(progress, token) for token in constraints.advancing(progress)]
+        tokens = constraints.alphabet[constraints.choices(progress).advances].tolist()
+        after = [constraints.advance(progress, token) for token in tokens]
         progress = min(after, key=lambda each: each.needed)
         assert progress.needed == before - 1
+
+
+EDGES = TokenEdges(
+    tuple(token % 3 == 0 for token in range(40)),
+    tuple(token % 2 == 0 for token in range(40)),
+    tuple(token % 6 == 0 for token in range(40)),
+)
+"""A vocabulary in which some tokens begin in a word, some end in one, and some are endings."""
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_choices_are_what_each_token_would_do(seed: int) -> None:
+    """The table of all tokens at once must agree with advancing by each of them."""
+    chance = random.Random(seed)
+
+    def spelling(place: Place) -> Spelling:
+        return Spelling(tuple(chance.choices(range(5, 11), k=chance.randint(1, 4))), place, chance.random() < 0.2)
+
+    places = [Place.ANYWHERE, *chance.choices(list(Place), k=2)]
+    constraints = ConstraintSet(
+        [
+            Constraint(tuple(spelling(place) for place in places[: chance.randint(1, 3)]), chance.random() < 0.5)
+            for _ in range(chance.randint(0, 6))
+        ],
+        EDGES,
+    )
+    progress = constraints.start
+    for _ in range(60):
+        choices = constraints.choices(progress)
+        for token in range(4, 40):
+            may_follow = not progress.closed and (not progress.ending or EDGES.is_ending[token])
+            if EDGES.begins_in_word[token] and not may_follow:
+                continue
+            after = constraints.advance(progress, token)
+            [place] = np.flatnonzero(constraints.alphabet == token).tolist() or [None]
+            assert after.needed == (choices.otherwise if place is None else choices.needed[place])
+            advances = place is not None and bool(choices.advances[place])
+            assert advances == _advances(constraints, progress, token)
+        progress = constraints.advance(progress, chance.choice(range(4, 12)))
+
+
+def _advances(constraints: ConstraintSet, progress: Progress, token: int) -> bool:
+    """Whether a token begins a constraint that is unmet, or goes on with all that has been begun."""
+    if (progress.closed or progress.ending) and EDGES.begins_in_word[token]:
+        return False
+
+    def begins(tokens: tuple[int, ...], before: int) -> bool:
+        return any(
+            spelling.tokens[: len(tokens)] == tokens
+            and (
+                spelling.place is Place.ANYWHERE
+                or (before == BOS_ID if spelling.place is Place.START else not EDGES.ends_in_word[before])
+            )
+            for index in progress.unmet
+            for spelling in constraints.constraints[index].spellings
+        )
+
+    return begins((token,), progress.last) or begins((*progress.begun, token), progress.before)
+
+
+def test_an_output_may_meet_constraints_by_itself() -> None:
+    word = Constraint((Spelling((5, 7)),), closed=True)
+    once = Constraint((Spelling((8,)),), reserved=True)
+    constraints = ConstraintSet([word, once], EDGES)
+    assert constraints.met_by([8, 5, 7, 10])
+    assert constraints.met_by([5, 5, 7, 8])
+    assert not constraints.met_by([5, 7])
+    assert not constraints.met_by([8, 5, 7, 8])
+    assert not constraints.met_by([8, 5, 7, 9]), "9 goes on with the word"
+    ending = ConstraintSet([Constraint((Spelling((5,), ending=True),))], EDGES)
+    assert ending.met_by([5, 6, 7])
+    assert not ending.met_by([5, 9])
+    assert not ending.met_by([5, 6, 6])
+
+
+def test_places_are_shared_among_banks() -> None:
+    """The fast form must agree with a plain one."""
+    chance = random.Random(1)
+    for _ in range(300):
+        count, places, most = chance.randint(0, 60), chance.randint(1, 12), chance.randint(0, 8)
+        rows = [(chance.uniform(-20, 0), chance.randint(0, most)) for _ in range(count)]
+        values, needed = np.array([value for value, _ in rows]), np.array([bank for _, bank in rows], dtype=np.int64)
+        assert share_places(values, needed, places, most).tolist() == _shared(rows, places, most)
+
+
+def _shared(rows: list[tuple[float, int]], places: int, most: int) -> list[int]:
+    ranked = sorted(range(len(rows)), key=lambda index: -rows[index][0])
+    banks = {need: [index for index in ranked if rows[index][1] == need] for need in {need for _, need in rows}}
+    order = sorted(banks, key=lambda bank: (bank != min(banks), -rows[banks[bank][0]][0]))
+    chosen = [index for bank in order for index in banks[bank][: max(1, places // (most + 1))]][:places]
+    return chosen + [index for index in ranked if index not in chosen][: places - len(chosen)]
 
 
 # Spellings
@@ -224,7 +320,7 @@ def test_what_a_sentence_is_batched_with_does_not_matter() -> None:
 
 def test_wider_for_more_constraints() -> None:
     def places(tokens: int, beam: int) -> int:
-        return places_for(ConstraintSet([plain(*range(5, 5 + tokens))], NO_WORDS), config(beam))
+        return places_for(ConstraintSet([plain(*[5] * tokens)], NO_WORDS), config(beam))
 
     assert [places(1, 5), places(7, 5), places(8, 5), places(90, 5), places(1, 50)] == [8, 8, 16, 32, 50]
 

@@ -18,8 +18,12 @@ from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.models import build_model
 from regard.models.folder import LoadedModel
 from regard.search.alignment import Aligner, Alignment
+from regard.search.constrained import constrained_search
+from regard.search.constrained_translation import ConstrainedTranslator
 from regard.search.control import ControlledTranslator
 from regard.search.control_report import ControlReport
+from regard.search.hypotheses import Hypothesis
+from regard.search.spellings import Constraint, Spelling
 from regard.search.stand_ins import stand_ins
 from regard.search.substitution import _substituted
 from regard.search.tags import PlacedTag, tag_edits
@@ -130,6 +134,34 @@ def test_a_model_that_shows_no_attention_uses_terms_and_keeps_spans_too(translat
     found = controlled.translate(["The animal {name} and the street.", "The turtle."])
     assert all(use.met for each in found for use in each.terms)
     assert found[0].text.count("{name}") == 1
+
+
+def test_what_meets_its_constraints_by_itself_is_searched_for_plainly(
+    translator: Translator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizers = translator.tokenizers
+    toy = PrefixModel(tokenizers.target.vocabulary_size, seed=6, scale=6.0, end_bias=1.5)
+    constrained = ConstrainedTranslator(Translator(LoadedModel(toy, Config(), tokenizers)))
+    texts = ENGLISH[:3]
+    plain = [found[0] for found in constrained.translator.translate_nbest(texts, 1, beam=8)]
+    assert all(each.finished and each.tokens for each in plain)
+    met = [[Constraint((Spelling((each.tokens[-1],)),))] for each in plain]
+    other = Constraint((Spelling((max(token for each in plain for token in each.tokens) + 1,)),))
+    held: list[int] = []
+
+    def search(engine: object, source: torch.Tensor, *rest: Any, **options: Any) -> list[list[Hypothesis]]:
+        held.append(len(source))
+        return constrained_search(engine, source, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("regard.search.constrained_translation.constrained_search", search)
+    assert constrained.translate(texts, met, plain_first=True) == plain
+    assert held == []
+    found = constrained.translate(texts, [met[0], [other], met[2]], plain_first=True)
+    assert held == [1]
+    assert (found[0], found[2]) == (plain[0], plain[2])
+    assert other.spellings[0].tokens[0] in found[1].tokens
+    constrained.translate(texts, met)
+    assert sum(held) == 4
 
 
 def test_a_term_takes_the_place_of_the_words_that_the_alignment_gives_it(translator: Translator) -> None:

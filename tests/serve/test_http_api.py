@@ -9,6 +9,8 @@ from http_world import http, make_service, serving
 
 from regard.search.translator import Translator
 from regard.serve.pool import Pool
+from regard.serve.sentences import cut
+from regard.text.documents import Part
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,25 @@ def test_models_and_limits(address: str) -> None:
         "characters": 2000, "alternatives": 10, "explain_characters": 500, "glossary_terms": 50, "items": 50,
     }  # fmt: skip
     assert told["api_key_required"] is False
+
+
+def test_a_sentence_with_very_many_spans_comes_in_parts(plain_translator: Translator) -> None:
+    def sentences(text: str, keep_spans: bool = True) -> list[str]:
+        return [piece.text for piece in cut(plain_translator, text, 256, keep_spans) if piece.part is Part.SENTENCE]
+
+    many = " ".join(f"cat {{name{number}}}" for number in range(20))
+    parts = sentences(many)
+    assert " ".join(parts) == many
+    assert len(parts) == 4
+    assert all(part.count("{") <= 7 for part in parts)
+    for whole in (
+        " ".join(["cat {name}"] * 7),
+        "{name} " * 20 + "cat",
+        "<b>a</b> " * 20 + "{name}",
+        "1, 2, " * 10 + "3",
+    ):
+        assert sentences(whole) == [whole]
+    assert sentences(many, keep_spans=False) == [many]
 
 
 def test_translation_with_everything(address: str, plain_translator: Translator) -> None:

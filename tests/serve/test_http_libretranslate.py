@@ -76,6 +76,23 @@ def test_lists_answer_with_lists(address: str) -> None:
     assert one == {"translatedText": ["THE CAT"]}
 
 
+def test_texts_of_a_list_are_taken_for_one_language(address: str) -> None:
+    body = {"q": ["le chat", "the dog sees what my friend likes"], "source": "auto", "target": "fr"}
+    told = http.post(f"{address}/translate", json=body).json()
+    assert [each["language"] for each in told["detectedLanguage"]] == ["en", "en"]
+
+
+def test_fields_that_it_does_not_know_are_not_looked_at(address: str) -> None:
+    body = {"q": "the cat", "source": "en", "target": "fr", "secret": "x", "model": {"a": [1]}, "files": None}
+    assert http.post(f"{address}/translate", json=body).json() == {"translatedText": "THE CAT"}
+    form = {"q": "the cat", "source": "en", "target": "fr", "secret": "x", "lang": ["en", "fr"]}
+    assert http.post(f"{address}/translate", data=form).json() == {"translatedText": "THE CAT"}
+    assert http.post(f"{address}/detect", json={"q": "the cat", "secret": 7}).status_code == 200
+    spec = http.get(f"{address}/spec").json()["components"]["schemas"]
+    assert "additionalProperties" not in spec["TranslateGiven"]
+    assert spec["RichTranslateGiven"]["additionalProperties"] is False
+
+
 def test_text_in_the_target_language_comes_back(address: str) -> None:
     body = {"q": "le chat mange des pommes", "source": "auto", "target": "fr"}
     told = http.post(f"{address}/translate", json=body).json()
@@ -144,6 +161,24 @@ def test_errors_are_its_own(address: str, name: str) -> None:
     assert told.json() == {"error": sentence}
 
 
+def test_head_is_get_without_a_body(address: str) -> None:
+    paths = (
+        "/", "/static/app.js", "/languages", "/health", "/frontend/settings", "/spec", "/openapi.json", "/docs",
+        "/docs/style.css", "/api/models",
+    )  # fmt: skip
+    for path in paths:
+        got, headed = http.get(address + path), http.head(address + path)
+        assert (headed.status_code, headed.content) == (200, b"")
+        assert headed.headers["content-length"] == str(len(got.content))
+        assert headed.headers["content-type"] == got.headers["content-type"]
+    assert http.head(f"{address}/metrics").status_code == 200
+    assert http.head(f"{address}/nowhere").status_code == 404
+    assert http.head(f"{address}/translate").status_code == 405
+    assert http.head(f"{address}/translate").headers["allow"] == "POST"
+    assert http.delete(f"{address}/health").headers["allow"] == "GET, HEAD"
+    assert not any("head" in operations for operations in http.get(f"{address}/spec").json()["paths"].values())
+
+
 def test_every_error_has_the_same_form(address: str) -> None:
     for method, path, status in (
         ("GET", "/nowhere", 404),
@@ -157,7 +192,7 @@ def test_every_error_has_the_same_form(address: str) -> None:
 
 
 def test_detect_refuses_what_is_no_text(address: str) -> None:
-    for body in ({}, {"q": ""}, {"q": 7}, {"q": ["x"]}, {"q": "x", "what": 1}):
+    for body in ({}, {"q": ""}, {"q": 7}, {"q": ["x"]}, {"q": "x", "api_key": ["x"]}):
         assert http.post(f"{address}/detect", json=body).status_code == 400
     assert http.post(f"{address}/detect", json={"q": "12 34"}).json()[0]["confidence"] == 0
 

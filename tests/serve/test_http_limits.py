@@ -64,14 +64,10 @@ BAD_BODIES = {
     "NaN": b'{"q": "%s", "source": "en", "target": "fr", "alternatives": NaN}' % SECRET.encode(),
     "Infinity": b'{"q": "x", "source": "en", "target": "fr", "alternatives": -Infinity}',
     "huge number": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1' + b"0" * 5000 + b"}",
-    "huge power": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1e999}',
-    "fraction": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1.5}',
-    "truth": b'{"q": "x", "source": "en", "target": "fr", "alternatives": true}',
     "surrogate": b'{"q": "%s \\ud800", "source": "en", "target": "fr"}' % SECRET.encode(),
     "surrogate in a name": b'{"q": "x", "source": "en", "target": "fr", "\\udc00": 1}',
     "NUL": b'{"q": "%s \\u0000", "source": "en", "target": "fr"}' % SECRET.encode(),
     "twice": b'{"q": "x", "q": "%s", "source": "en", "target": "fr"}' % SECRET.encode(),
-    "unknown": b'{"q": "x", "%s": 1, "source": "en", "target": "fr"}' % SECRET.encode(),
     "deep lists": b'{"q": ' + b"[" * 10_000 + b"]" * 10_000 + b"}",
     "deep objects": b'{"a":' * 10_000 + b"1" + b"}" * 10_000,
     "deep and open": b"[" * 100_000,
@@ -80,17 +76,37 @@ BAD_BODIES = {
     "nothing": b"",
     "q an object": b'{"q": {"%s": 1}, "source": "en", "target": "fr"}' % SECRET.encode(),
     "list in a list": b'{"q": [["x"]], "source": "en", "target": "fr"}',
+}
+BAD_VALUES = {
+    "huge power": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1e999}',
+    "fraction": b'{"q": "x", "source": "en", "target": "fr", "alternatives": 1.5}',
+    "truth": b'{"q": "x", "source": "en", "target": "fr", "alternatives": true}',
     "source a secret": b'{"q": "x", "source": "%s %s", "target": "fr"}' % ((SECRET.encode(),) * 2),
 }
+"""Of fields that only some endpoints know."""
+POST = ("/translate", "/detect", "/api/translate", "/api/stream", "/api/explain")
 
 
-@pytest.mark.parametrize("path", ["/translate", "/detect", "/api/translate", "/api/stream", "/api/explain"])
-@pytest.mark.parametrize("name", BAD_BODIES)
-def test_odd_bodies_are_refused_and_not_repeated(address: str, name: str, path: str) -> None:
-    told = http.post(address + path, content=BAD_BODIES[name], headers={"Content-Type": "application/json"})
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        *((path, name) for path in POST for name in BAD_BODIES),
+        *((path, name) for path in POST if path != "/detect" for name in BAD_VALUES),
+    ],
+)
+def test_odd_bodies_are_refused_and_not_repeated(address: str, path: str, name: str) -> None:
+    body = {**BAD_BODIES, **BAD_VALUES}[name]
+    told = http.post(address + path, content=body, headers={"Content-Type": "application/json"})
     assert told.status_code == 400
     assert list(told.json()) == ["error"]
     assert SECRET not in told.text
+
+
+@pytest.mark.parametrize("path", ["/api/translate", "/api/stream", "/api/explain"])
+def test_unknown_fields_of_our_own_endpoints_are_refused_and_not_repeated(address: str, path: str) -> None:
+    told = http.post(address + path, json={"text": "x", "source": "en", "target": "fr", SECRET: 1})
+    assert told.status_code == 400
+    assert told.json()["error"].startswith("Invalid request: there is an unknown field; known are text, ")
 
 
 @pytest.mark.parametrize(
@@ -196,6 +212,25 @@ def test_what_is_no_http_gets_an_error_of_the_same_form(address: str) -> None:
     received = exchange(address, b"\x16\x03\x01 nonsense\r\n\r\n")
     assert received.startswith(b"HTTP/1.1 400")
     assert list(json.loads(received.split(b"\r\n\r\n")[1])) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "status"),
+    [
+        (head("/translate", X_Long="x" * 5000), 431),
+        (head("/translate", X_Long="x" * 5000) * 3, 431),
+        (head("/translate", X_Long="x" * 5000) + b"\x16\x03\x01 nonsense\r\n\r\n", 431),
+        (b"nonsense\r\n\r\n" + head("/translate", X_Long="x" * 5000), 400),
+        (b"nonsense\r\n\r\n" + b"x" * 5000, 400),
+    ],
+    ids=["large", "large three times", "large, then nonsense", "nonsense, then large", "long nonsense"],
+)
+def test_a_connection_is_refused_once(address: str, sent: bytes, status: int, caplog: pytest.LogCaptureFixture) -> None:
+    received = exchange(address, sent)
+    assert received.startswith(b"HTTP/1.1 %d" % status)
+    assert received.count(b"HTTP/1.1 ") == received.count(b'{"error"') == 1
+    assert b"[still open]" not in received
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
 def test_who_asks_for_another_protocol_gets_one_answer(address: str) -> None:

@@ -54,7 +54,11 @@ def test_mistakes_are_named(
 
 def test_names_of_this_machine_where_it_listens_to_itself() -> None:
     assert ServeSettings().allowed_hosts == {"127.0.0.1", "localhost", "::1"}
-    assert ServeSettings(host="0.0.0.0").allowed_hosts is None
+    for host in ("0.0.0.0", "::", "192.0.2.1", "a.example", "128.0.0.1"):
+        assert ServeSettings(host=host).allowed_hosts is None
+    for host in ("127.0.0.2", "127.1", "127.255.255.254", "LOCALHOST", "a.localhost", "0:0:0:0:0:0:0:1"):
+        assert ServeSettings(host=host).allowed_hosts == {"127.0.0.1", "localhost", "::1", host.lower()}
+    assert "127.0.0.2" in (ServeSettings(host="127.0.0.2", hosts=("a.example",)).allowed_hosts or ())
     assert "a.example" in (ServeSettings(hosts=("A.example",)).allowed_hosts or ())
 
 

@@ -82,6 +82,16 @@ def test_a_long_sentence_is_cut_at_clause_marks() -> None:
     assert max(len(part) for part, _ in unbroken) < 10
 
 
+def test_no_span_is_cut() -> None:
+    text = " ".join(["https://a.org/b:c;d,e", "{a:b}", "me@x.org"] * 5)
+    parts = split_long(text, lambda part: len(part) < 40)
+    assert "".join(part + gap for part, gap in parts) == text
+    assert [word for part, _ in parts for word in part.split()] == text.split()
+    assert "".join(part for part, _ in split_long(f"https://{'x' * 50}", lambda part: len(part) < 20)) == (
+        f"https://{'x' * 50}"
+    )
+
+
 def test_over_long_sentences_of_a_document_come_back_whole() -> None:
     text = "  " + "word, " * 30 + "end. Short one.\n"
     pieces = take_apart(text, "en", lambda sentence: len(sentence) < 40)
