@@ -222,7 +222,8 @@ def _choose(sentence: _Sentence, candidates: _Candidates, places: int, config: S
         least = int(candidates.needed[possible].min())
         fitting = np.flatnonzero(possible & (candidates.needed == least))
         sentence.limit = min(length + least, sentence.longest)
-    log_probabilities, tokens, needed = (each.ravel()[fitting] for each in candidates)
+    log_probabilities, tokens = candidates.log_probabilities.ravel()[fitting], candidates.tokens.ravel()[fitting]
+    needed = candidates.needed.ravel()[fitting]
     chosen = share_places(log_probabilities, needed, places, sentence.constraints.tokens)
     origins = fitting[chosen] // candidates.tokens.shape[1]
     penalty = length_penalty(length, config)

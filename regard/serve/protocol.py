@@ -104,7 +104,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse_head()
             return
         super().on_headers_complete()
-        self.cycle.transport = cast(asyncio.Transport, GatheringTransport(self.transport, self.cycle))
+        if self.scope["method"] != "HEAD":  # whose answer has no body to wait for
+            self.cycle.transport = cast(asyncio.Transport, GatheringTransport(self.transport, self.cycle))
         # What follows is another protocol's, which nobody here speaks: it is dropped until the connection is idle.
         self._leaves_http = self.parser.should_upgrade()
 
