@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from regard.data.batch import collate
+from regard.data.batch import Batch, collate
 from regard.errors import InputError
+from regard.models.contract import Memory, SequenceToSequence
 from regard.progress import Task
 from regard.search.batching import token_batches
 from regard.search.texts import check_texts
@@ -126,7 +127,7 @@ class Aligner:
             if part == "cross":
                 recorded[int(layer)] = weights.float().mean(dim=1).cpu()
 
-        model.features(batch.source, batch.source_mask, batch.target_input, record)
+        model.decode(batch.target_input, _encoded(model, batch), record)
         if not recorded:
             raise NoAttentionError("this model shows no cross-attention, so its translations cannot be aligned by it")
         return torch.stack([recorded[layer] for layer in sorted(recorded)], dim=1).double().numpy()
@@ -149,6 +150,19 @@ class Aligner:
         inside[np.isin(ids, list(tokenizer.tags.values()))] = False  # they stand before all words
         belongs: Weights = inside.astype(np.float64)
         return belongs
+
+
+def _encoded(model: SequenceToSequence, batch: Batch) -> Memory:
+    """The encoded sources; one that comes with several targets is encoded once."""
+    places: dict[tuple[int, ...], int] = {}
+    rows = [places.setdefault(tuple(row), index) for index, row in enumerate(batch.source.tolist())]
+    kept = sorted(set(rows))
+    memory = model.encode(batch.source[kept], batch.source_mask[kept])
+    if len(kept) == len(rows):
+        return memory
+    if type(memory) is not Memory:  # an ensemble's has several parts
+        return model.encode(batch.source, batch.source_mask)
+    return Memory(memory.states[[kept.index(row) for row in rows]], batch.source_mask)
 
 
 def _texts(text: str, words: Sequence[Range]) -> tuple[str, ...]:

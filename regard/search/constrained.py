@@ -222,14 +222,16 @@ def _choose(sentence: _Sentence, candidates: _Candidates, places: int, config: S
         least = int(candidates.needed[possible].min())
         fitting = np.flatnonzero(possible & (candidates.needed == least))
         sentence.limit = min(length + least, sentence.longest)
-    log_probabilities, tokens = candidates.log_probabilities.ravel()[fitting], candidates.tokens.ravel()[fitting]
+    log_probabilities = candidates.log_probabilities.ravel()[fitting]
     needed = candidates.needed.ravel()[fitting]
-    chosen = share_places(log_probabilities, needed, places, sentence.constraints.tokens)
-    origins = fitting[chosen] // candidates.tokens.shape[1]
+    chosen = fitting[share_places(log_probabilities, needed, places, sentence.constraints.tokens)]
     penalty = length_penalty(length, config)
     live = []
     for log_probability, token, origin in zip(
-        log_probabilities[chosen].tolist(), tokens[chosen].tolist(), origins.tolist(), strict=True
+        candidates.log_probabilities.ravel()[chosen].tolist(),
+        candidates.tokens.ravel()[chosen].tolist(),
+        (chosen // candidates.tokens.shape[1]).tolist(),
+        strict=True,
     ):
         before = sentence.rows[origin]
         finished = token == EOS_ID

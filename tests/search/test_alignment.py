@@ -44,6 +44,14 @@ def test_batches_do_not_matter_and_blank_sides_have_no_links() -> None:
     assert [target for _, target in together[2].links] == [0, 1, 2]
 
 
+def test_a_source_may_have_several_targets() -> None:
+    translator = Translator(loaded())
+    sources, targets = ["the dog", "a cat saw", "the dog", "the dog"], ["der Hund", "eine Katze", "Hund", "sah der"]
+    together = Aligner(translator, 2).align(sources, targets)
+    apart = [translator.align([source], [target], 2)[0] for source, target in zip(sources, targets, strict=True)]
+    assert together == apart
+
+
 def test_chinese_is_aligned_by_characters() -> None:
     [found] = Translator(loaded("zh")).align(["the dog, saw"], ["狗看见 cat。"], 1)
     assert found.source == ("the", "dog,", "saw")
