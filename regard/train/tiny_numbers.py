@@ -15,8 +15,8 @@ _TINY = 1e-40
 def tiny_numbers_are_zero() -> Iterator[None]:
     """In this thread, and in those that it starts meanwhile, a result below the smallest normal float is 0.
 
-    Sharp attention makes such numbers by the million on the way back, and a processor takes a hundred times as long
-    over each: a run would slow down to less than half its speed as it learns.
+    Sharp attention makes such numbers by the million on the way back, and a processor takes many times as long over
+    each: a run would become slower and slower as it learns.
     """
     before = are_zero()
     torch.set_flush_denormal(True)

@@ -116,31 +116,21 @@ def test_who_gives_up_leaves_and_the_others_do_not_notice(tokenizer: Tokenizer) 
     assert found == model.translate_nbest(TEXTS[:10], 1)
 
 
-def test_a_bell_brings_it_back(tokenizer: Tokenizer) -> None:
+@pytest.mark.parametrize("more", [0, 2])
+def test_a_bell_brings_it_back_after_some_steps_more(tokenizer: Tokenizer, more: int) -> None:
     model = translator(tokenizer, max_length_extra=60)
     resident = ResidentTranslator(model, model.config.search)
     joined = resident.join(TEXTS[:1], model.config.search, 1, watched=True)
     bell = Bell()
     bell.ring()
-    for steps in (1, 2, 3):
-        resident.run(FOR_LONG, bell)
-        assert len(joined.prepared.so_far(0)) == steps
+    for visits in (1, 2, 3):
+        resident.run(FOR_LONG, bell, more)
+        assert len(joined.prepared.so_far(0)) == visits * (1 + more)
+    resident.run(1, bell, more)
+    assert len(joined.prepared.so_far(0)) == 3 * (1 + more) + 1
     bell.reset()
-    resident.run(FOR_LONG, bell)
+    resident.run(FOR_LONG, bell, more)
     assert resident.left == 0
-
-
-def test_more_steps_after_the_bell(tokenizer: Tokenizer) -> None:
-    model = translator(tokenizer, max_length_extra=60)
-    resident = ResidentTranslator(model, model.config.search)
-    joined = resident.join(TEXTS[:1], model.config.search, 1, watched=True)
-    bell = Bell()
-    bell.ring()
-    for steps in (3, 6, 9):
-        resident.run(FOR_LONG, bell, more=2)
-        assert len(joined.prepared.so_far(0)) == steps
-    resident.run(1, bell, more=2)
-    assert len(joined.prepared.so_far(0)) == 10
 
 
 def test_those_who_end_soon_after_another_leave_with_it(tokenizer: Tokenizer) -> None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import httpx
@@ -17,7 +16,6 @@ from http_world import http, make_service, obedient, serving
 
 from regard.search.translator import Translator
 from regard.serve.keys import KeyRing, add_key
-from regard.serve.protocol import GatheringTransport
 from regard.serve.rates import Rates, client_of
 from regard.serve.service import Service
 
@@ -412,21 +410,3 @@ def test_figures_have_bounded_labels(address: str, service: Service) -> None:
         'regard_tokens_total{pair="en-fr",side="target"}',
     ):
         assert name in page.text
-
-
-def test_head_and_body_of_an_answer_come_in_one_packet() -> None:
-    sent: list[bytes] = []
-    transport, cycle = SimpleNamespace(write=sent.append, close=lambda: sent.append(b"closed")), SimpleNamespace()
-    cycle.response_started = False
-    gathering = GatheringTransport(transport, cycle)  # type: ignore[arg-type]
-    gathering.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    cycle.response_started = True
-    gathering.write(b"head")
-    assert sent == [b"HTTP/1.1 100 Continue\r\n\r\n"]
-    gathering.write(b" and body")
-    gathering.write(b"more")
-    assert sent[1:] == [b"head and body", b"more"]
-    broken = GatheringTransport(transport, cycle)  # type: ignore[arg-type]
-    broken.write(b"head alone")
-    broken.close()
-    assert sent[3:] == [b"head alone", b"closed"]
