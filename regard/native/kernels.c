@@ -168,64 +168,6 @@ void attention_backward(
     }
 }
 
-/* LayerNorm(x + mask (y + bias)) for rows begin to end; keeps the normed rows before gain and shift, and
- * 1 / deviation. mask may be null. */
-void add_norm_forward(
-    long begin, long end, long width, float epsilon, const float *x, const float *y, const float *bias,
-    const float *mask, const float *gain, const float *shift, float *normal, float *inverse, float *result) {
-    for (long row = begin; row < end; row++) {
-        const long at = row * width;
-        vector sum = all(0), squares = all(0);
-        for (long n = 0; n < width; n += LANES) {
-            vector z = load(y + at + n) + load(bias + n);
-            if (mask) z *= load(mask + at + n);
-            z += load(x + at + n);
-            store(normal + at + n, z);
-            sum += z;
-        }
-        const float mean = sum_of(sum) / width;
-        for (long n = 0; n < width; n += LANES) {
-            vector z = load(normal + at + n) - mean;
-            squares += z * z;
-        }
-        const float factor = 1 / sqrtf(sum_of(squares) / width + epsilon);
-        inverse[row] = factor;
-        for (long n = 0; n < width; n += LANES) {
-            vector z = (load(normal + at + n) - mean) * factor;
-            store(normal + at + n, z);
-            store(result + at + n, z * load(gain + n) + load(shift + n));
-        }
-    }
-}
-
-/* The gradients by x and, with a mask, by y (without one they are the same); adds to those by bias, gain and shift. */
-void add_norm_backward(
-    long begin, long end, long width, const float *gradient, const float *normal, const float *inverse,
-    const float *mask, const float *gain, float *by_x, float *by_y, float *by_bias, float *by_gain, float *by_shift) {
-    for (long row = begin; row < end; row++) {
-        const long at = row * width;
-        vector sum = all(0), along = all(0);
-        for (long n = 0; n < width; n += LANES) {
-            vector g = load(gradient + at + n), z = load(normal + at + n), scaled = g * load(gain + n);
-            store(by_gain + n, load(by_gain + n) + g * z);
-            store(by_shift + n, load(by_shift + n) + g);
-            sum += scaled;
-            along += scaled * z;
-        }
-        const float mean = sum_of(sum) / width, slope = sum_of(along) / width, factor = inverse[row];
-        for (long n = 0; n < width; n += LANES) {
-            vector z = load(normal + at + n), scaled = load(gradient + at + n) * load(gain + n);
-            vector d = (scaled - mean - z * slope) * factor;
-            store(by_x + at + n, d);
-            if (mask) {
-                d *= load(mask + at + n);
-                store(by_y + at + n, d);
-            }
-            store(by_bias + n, load(by_bias + n) + d);
-        }
-    }
-}
-
 /* max(0, values + bias), in place. */
 void relu_forward(long begin, long end, long width, const float *bias, float *values) {
     for (long row = begin; row < end; row++)

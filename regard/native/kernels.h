@@ -21,12 +21,6 @@ void attention_forward(
 void attention_backward(
     const Shape *, long, long, long, const float *, const float *, const float *, const float *, const float *,
     const float *, const float *, const float *, float *, float *, float *, float *, float *);
-void add_norm_forward(
-    long, long, long, float, const float *, const float *, const float *, const float *, const float *, const float *,
-    float *, float *, float *);
-void add_norm_backward(
-    long, long, long, const float *, const float *, const float *, const float *, const float *, float *, float *,
-    float *, float *, float *);
 void relu_forward(long, long, long, const float *, float *);
 void relu_backward(long, long, long, const float *, const float *, float *, float *);
 

@@ -23,6 +23,7 @@ SOURCES = tuple(
     for name in (
         "kernels.c",
         "consistency.c",
+        "residual.c",
         "sublayers.c",
         "products.c",
         "layers.c",
@@ -33,7 +34,7 @@ SOURCES = tuple(
 )
 HEADERS = tuple(
     Path(__file__).with_name(name)
-    for name in ("vectors.h", "kernels.h", "products.h", "layers.h", "choice.h", "search.h")
+    for name in ("vectors.h", "kernels.h", "residual.h", "products.h", "layers.h", "choice.h", "search.h")
 )
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""

@@ -1,8 +1,9 @@
 /* Whole sub-layers of a Transformer that is trained: attention or the feed-forward network, with residual connection and
- * the layer norm after it. A few sentences at a time go through all of it, so that what one step makes is still in the
+ * layer norm. A few sentences at a time go through all of it, so that what one step makes is still in the
  * cache when the next one needs it; and gradients that only lead to other gradients are never written to memory. */
 
 #include "kernels.h"
+#include "residual.h"
 
 #define CHUNK_ROWS 256
 
@@ -10,14 +11,6 @@ typedef struct {
     const float *weight, *bias; /* [outputs, inputs], [outputs] */
     float *by_weight, *by_bias; /* their gradients, the latter zero at first; null in the forward pass */
 } Linear;
-
-typedef struct {
-    const float *gain, *shift; /* [width] */
-    float *by_gain, *by_shift; /* zero at first */
-    const float *dropout;      /* [rows, width] factors on the sub-layer's output, or null */
-    float *normal, *inverse;   /* [rows, width], [rows]: kept from the forward pass */
-    float epsilon;
-} Residual;
 
 typedef struct {
     Product product;
@@ -53,43 +46,35 @@ static long at_a_time(long length) {
     return sentences > 0 ? sentences : 1;
 }
 
-static void leave(
-    const Residual *residual, long first_row, long rows, long width, const float *x, const float *y, const float *bias,
-    float *result) {
-    const long at = first_row * width;
-    add_norm_forward(
-        0, rows, width, residual->epsilon, x + at, y, bias, residual->dropout ? residual->dropout + at : NULL,
-        residual->gain, residual->shift, residual->normal + at, residual->inverse + first_row, result + at);
+/* From the gradient by what a layer made of the sub-layer's input, [rows, outputs], that by x; space: [rows, width]. */
+static void back_to_x(
+    const Residual *residual, Product product, long row, long rows, long width, long outputs, const float *by_made,
+    const float *weight, float *space, float *by_x) {
+    if (residual->before) {
+        project_back(product, rows, width, outputs, by_made, weight, 0, space);
+        residual_enter_back(residual, row, rows, width, space, by_x);
+    } else {
+        project_back(product, rows, width, outputs, by_made, weight, 1, by_x + row * width);
+    }
 }
 
-/* The gradients by x, as far as it goes around the sub-layer, and by the sub-layer's output y; where there is no dropout
- * they are the same, and y's is a copy. */
-static void leave_back(
-    const Residual *residual, long first_row, long rows, long width, const float *gradient, float *by_x, float *by_y,
-    float *by_bias) {
-    const long at = first_row * width;
-    add_norm_backward(
-        0, rows, width, gradient + at, residual->normal + at, residual->inverse + first_row,
-        residual->dropout ? residual->dropout + at : NULL, residual->gain, by_x + at, by_y, by_bias, residual->by_gain,
-        residual->by_shift);
-    if (!residual->dropout) memcpy(by_y, by_x + at, rows * width * sizeof(float));
-}
-
-/* space: [chunk rows + 2 width, width] */
+/* space: [2 chunk rows + 2 width, width] */
 void attention_sublayer_forward(const Attention *a) {
     const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
-    float *y = a->space, *output = y + step * a->length * width, *query = output + width * width;
+    float *y = a->space, *space = y + step * a->length * width;
+    float *output = space + step * a->length * width, *query = output + width * width;
     turn_weight(width, width, a->output.weight, output);
     if (a->memory) turn_weight(width, width, a->first.weight, query);
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
         const float *key = a->made + width, *key_bias = a->first.bias + width;
+        const float *x = residual_enter(&a->residual, row, rows, width, a->x, space);
         if (!a->memory) {
-            project(a->product, rows, width, outputs, a->x + row * width, a->first.weight, a->made + row * outputs);
+            project(a->product, rows, width, outputs, x, a->first.weight, a->made + row * outputs);
         } else {
             const long source_row = begin * a->source;
-            project_turned(a->product, rows, width, width, a->x + row * width, query, a->made + row * width);
+            project_turned(a->product, rows, width, width, x, query, a->made + row * width);
             project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width,
                     a->second.weight, a->made_of_memory + source_row * 2 * width);
             key = a->made_of_memory;
@@ -98,20 +83,21 @@ void attention_sublayer_forward(const Attention *a) {
         attention_forward(&a->shape, begin, end, a->made, key, key + width, a->first.bias, key_bias, key_bias + width,
                           a->mask, a->weights, a->attended);
         project_turned(a->product, rows, width, width, a->attended + row * width, output, y);
-        leave(&a->residual, row, rows, width, a->x, y, a->output.bias, a->result);
+        residual_leave(&a->residual, row, rows, width, a->x, y, a->output.bias, a->result);
     }
 }
 
-/* space: [chunk rows, 5 width], and for the memory [chunk rows of the source, 2 width] */
+/* space: [chunk rows, 6 width], and for the memory [chunk rows of the source, 2 width] */
 void attention_sublayer_backward(const Attention *a) {
     const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
     float *by_y = a->space, *by_attended = by_y + step * a->length * width;
-    float *by_made = by_attended + step * a->length * width, *by_made_of_memory = by_made + step * a->length * outputs;
+    float *space = by_attended + step * a->length * width, *by_made = space + step * a->length * width;
+    float *by_made_of_memory = by_made + step * a->length * outputs;
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
         const float keep = begin > 0;
-        leave_back(&a->residual, row, rows, width, a->gradient, a->by_x, by_y, a->output.by_bias);
+        residual_leave_back(&a->residual, row, rows, width, a->gradient, a->by_x, by_y, a->output.by_bias);
         weight_gradient(a->product, rows, width, width, by_y, a->attended + row * width, keep, a->output.by_weight);
         project_back(a->product, rows, width, width, by_y, a->output.weight, 0, by_attended);
 
@@ -124,8 +110,9 @@ void attention_sublayer_backward(const Attention *a) {
         attention_backward(&a->shape, begin, end, begin, a->made, key, key + width, a->first.bias, key_bias,
                            key_bias + width, a->weights, by_attended, by_made, by_key, by_key + width, a->first.by_bias,
                            by_key_bias + width);
-        weight_gradient(a->product, rows, width, outputs, by_made, a->x + row * width, keep, a->first.by_weight);
-        project_back(a->product, rows, width, outputs, by_made, a->first.weight, 1, a->by_x + row * width);
+        const float *x = residual_entered(&a->residual, row, rows, width, a->x, space);
+        weight_gradient(a->product, rows, width, outputs, by_made, x, keep, a->first.by_weight);
+        back_to_x(&a->residual, a->product, row, rows, width, outputs, by_made, a->first.weight, by_y, a->by_x);
         if (a->memory) {
             const long source_row = begin * a->source, source_rows = (end - begin) * a->source;
             weight_gradient(a->product, source_rows, width, 2 * width, by_made_of_memory,
@@ -136,34 +123,37 @@ void attention_sublayer_backward(const Attention *a) {
     }
 }
 
-/* space: [chunk rows + inner_width, width] */
+/* space: [2 chunk rows + inner_width, width] */
 void feed_forward_sublayer_forward(const FeedForward *f) {
     const long width = f->width, inner = f->inner_width;
-    float *y = f->space, *outer = y + CHUNK_ROWS * width;
+    float *y = f->space, *space = y + CHUNK_ROWS * width, *outer = space + CHUNK_ROWS * width;
     turn_weight(width, inner, f->outer.weight, outer);
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         float *hidden = f->hidden + row * inner;
-        project(f->product, rows, width, inner, f->x + row * width, f->inner.weight, hidden);
+        const float *x = residual_enter(&f->residual, row, rows, width, f->x, space);
+        project(f->product, rows, width, inner, x, f->inner.weight, hidden);
         relu_forward(0, rows, inner, f->inner.bias, hidden);
         project_turned(f->product, rows, inner, width, hidden, outer, y);
-        leave(&f->residual, row, rows, width, f->x, y, f->outer.bias, f->result);
+        residual_leave(&f->residual, row, rows, width, f->x, y, f->outer.bias, f->result);
     }
 }
 
-/* space: [chunk rows, width + 2 inner_width] */
+/* space: [chunk rows, 2 width + 2 inner_width] */
 void feed_forward_sublayer_backward(const FeedForward *f) {
     const long width = f->width, inner = f->inner_width;
-    float *by_y = f->space, *by_hidden = by_y + CHUNK_ROWS * width, *before = by_hidden + CHUNK_ROWS * inner;
+    float *by_y = f->space, *space = by_y + CHUNK_ROWS * width;
+    float *by_hidden = space + CHUNK_ROWS * width, *before = by_hidden + CHUNK_ROWS * inner;
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         const float keep = row > 0;
         const float *hidden = f->hidden + row * inner;
-        leave_back(&f->residual, row, rows, width, f->gradient, f->by_x, by_y, f->outer.by_bias);
+        residual_leave_back(&f->residual, row, rows, width, f->gradient, f->by_x, by_y, f->outer.by_bias);
         weight_gradient(f->product, rows, inner, width, by_y, hidden, keep, f->outer.by_weight);
         project_back(f->product, rows, inner, width, by_y, f->outer.weight, 0, by_hidden);
         relu_backward(0, rows, inner, hidden, by_hidden, before, f->inner.by_bias);
-        weight_gradient(f->product, rows, width, inner, before, f->x + row * width, keep, f->inner.by_weight);
-        project_back(f->product, rows, width, inner, before, f->inner.weight, 1, f->by_x + row * width);
+        const float *x = residual_entered(&f->residual, row, rows, width, f->x, space);
+        weight_gradient(f->product, rows, width, inner, before, x, keep, f->inner.by_weight);
+        back_to_x(&f->residual, f->product, row, rows, width, inner, before, f->inner.weight, by_y, f->by_x);
     }
 }

@@ -25,6 +25,7 @@ class _Residual(ctypes.Structure):
     _fields_ = (
         *((name, POINTER) for name in ("gain", "shift", "by_gain", "by_shift", "dropout", "normal", "inverse")),
         ("epsilon", FLOAT),
+        ("before", ctypes.c_int),
     )
 
 
@@ -54,11 +55,13 @@ class _FeedForward(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Norm:
-    """The residual connection of a sub-layer: LayerNorm(x + dropout ⊙ y)."""
+    """The residual connection of a sub-layer: LayerNorm(x + dropout ⊙ f(x)), or x + dropout ⊙ f(LayerNorm(x))."""
 
     gain: Tensor
     shift: Tensor
     epsilon: float
+    before: bool
+    """Whether the norm comes before the sub-layer."""
     dropout: Tensor | None
     """Factors [B, T, D] on the sub-layer's output y, or None."""
 
@@ -95,13 +98,13 @@ def attention_sublayer(
     mask: Tensor | None,
     scale: float,
 ) -> Tensor:
-    """LayerNorm(x + dropout(attention of x [B, T, D] to itself, or to memory [B, S, D])), [B, T, D].
+    """Attention of x [B, T, D] to itself, or to memory [B, S, D], and the residual connection around it: [B, T, D].
 
     `mask` broadcasts to [B, H, T, S] and is True where a query may attend.
     """
     second = weights.second or (None, None)
     tensors = (*weights.first, *second, *weights.output, norm.gain, norm.shift)
-    settings = (norm.dropout, norm.epsilon, heads, mask, scale)
+    settings = (norm.dropout, (norm.epsilon, norm.before), heads, mask, scale)
     result: Tensor = _AttentionFunction.apply(x, memory, *tensors, *settings)  # type: ignore[no-untyped-call]
     return result
 
@@ -114,7 +117,7 @@ class _AttentionFunction(torch.autograd.Function):
         memory: Tensor | None,
         *arguments: Any,
     ) -> Tensor:
-        *tensors, dropout, epsilon, heads, mask, scale = arguments
+        *tensors, dropout, norm, heads, mask, scale = arguments
         x = x.contiguous()
         memory = None if memory is None else memory.contiguous()
         sentences, length, width = x.shape
@@ -125,12 +128,12 @@ class _AttentionFunction(torch.autograd.Function):
         shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale)
         scores = x.new_empty(sentences, heads, length, padded(source))
         inverse = x.new_empty(sentences * length)
-        space = x.new_empty((_chunk(length) + 2 * width) * width)
+        space = x.new_empty((2 * _chunk(length) + 2 * width) * width)
         kept = (x, memory, *tensors, dropout, mask, made, made_of_memory, scores, attended, normal, inverse)
-        described = _describe_attention(kept, [None] * 8, shape, epsilon, space, result, None, None, None)
+        described = _describe_attention(kept, [None] * 8, shape, norm, space, result, None, None, None)
         loaded().attention_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
-        ctx.shape, ctx.epsilon = shape, epsilon
+        ctx.shape, ctx.norm = shape, norm
         return result
 
     @staticmethod
@@ -145,16 +148,14 @@ class _AttentionFunction(torch.autograd.Function):
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
         rows = _chunk(length)
         source_rows = 0 if memory is None else rows // length * memory.size(1)
-        space = x.new_empty(rows * 5 * width + source_rows * 2 * width)
-        described = _describe_attention(
-            kept, by_tensors, ctx.shape, ctx.epsilon, space, None, gradient, by_x, by_memory
-        )
+        space = x.new_empty(rows * 6 * width + source_rows * 2 * width)
+        described = _describe_attention(kept, by_tensors, ctx.shape, ctx.norm, space, None, gradient, by_x, by_memory)
         loaded().attention_sublayer_backward(ctypes.byref(described))
         return by_x, by_memory, *by_tensors, None, None, None, None, None
 
 
 def _describe_attention(
-    kept: Any, by: list[Any], shape: Shape, epsilon: float, space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], shape: Shape, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _Attention:
     x, memory, *tensors = kept[:10]
     dropout, mask, made, made_of_memory, scores, attended, normal, inverse = kept[10:]
@@ -169,32 +170,32 @@ def _describe_attention(
         shape,
         *pointers(mask, x, memory),
         *(_Linear(*pointers(*tensors[at : at + 2], *by[at : at + 2])) for at in (0, 2, 4)),
-        _Residual(*pointers(*tensors[6:], *by[6:], dropout, normal, inverse), epsilon),
+        _Residual(*pointers(*tensors[6:], *by[6:], dropout, normal, inverse), *norm),
         *pointers(made, made_of_memory, scores, attended, space, result, gradient, by_x, by_memory),
     )
 
 
 def feed_forward_sublayer(x: Tensor, inner: tuple[Tensor, Tensor], outer: tuple[Tensor, Tensor], norm: Norm) -> Tensor:
-    """LayerNorm(x + dropout(max(0, x W₁ᵀ + b₁) W₂ᵀ + b₂)), from x [B, T, D] to [B, T, D]."""
+    """max(0, x W₁ᵀ + b₁) W₂ᵀ + b₂ and the residual connection around it, from x [B, T, D] to [B, T, D]."""
     tensors = (*inner, *outer, norm.gain, norm.shift)
-    result: Tensor = _FeedForwardFunction.apply(x, *tensors, norm.dropout, norm.epsilon)  # type: ignore[no-untyped-call]
+    result: Tensor = _FeedForwardFunction.apply(x, *tensors, norm.dropout, (norm.epsilon, norm.before))  # type: ignore[no-untyped-call]
     return result
 
 
 class _FeedForwardFunction(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, *arguments: Any) -> Tensor:
-        *tensors, dropout, epsilon = arguments
+        *tensors, dropout, norm = arguments
         x = x.contiguous()
         hidden = x.new_empty(*x.shape[:-1], len(tensors[0]))
         normal, result = torch.empty_like(x), torch.empty_like(x)
         inverse = x.new_empty(x.shape[:-1])
-        space = x.new_empty((CHUNK_ROWS + len(tensors[0])) * x.size(-1))
+        space = x.new_empty((2 * CHUNK_ROWS + len(tensors[0])) * x.size(-1))
         kept = (x, *tensors, dropout, hidden, normal, inverse)
-        described = _describe_feed_forward(kept, [None] * 6, epsilon, space, result, None, None)
+        described = _describe_feed_forward(kept, [None] * 6, norm, space, result, None, None)
         loaded().feed_forward_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
-        ctx.epsilon = epsilon
+        ctx.norm = norm
         return result
 
     @staticmethod
@@ -204,14 +205,14 @@ class _FeedForwardFunction(torch.autograd.Function):
         x, *tensors = kept[:7]
         gradient, by_x = gradients[0].contiguous(), torch.empty_like(x)
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
-        space = x.new_empty(CHUNK_ROWS * (x.size(-1) + 2 * len(tensors[0])))
-        described = _describe_feed_forward(kept, by_tensors, ctx.epsilon, space, None, gradient, by_x)
+        space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])))
+        described = _describe_feed_forward(kept, by_tensors, ctx.norm, space, None, gradient, by_x)
         loaded().feed_forward_sublayer_backward(ctypes.byref(described))
         return by_x, *by_tensors, None, None
 
 
 def _describe_feed_forward(
-    kept: Any, by: list[Any], epsilon: float, space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _FeedForward:
     x, *tensors = kept[:7]
     dropout, hidden, normal, inverse = kept[7:]
@@ -223,7 +224,7 @@ def _describe_feed_forward(
         len(tensors[0]),
         x.data_ptr(),
         *(_Linear(*pointers(*tensors[at : at + 2], *by[at : at + 2])) for at in (0, 2)),
-        _Residual(*pointers(*tensors[4:], *by[4:], dropout, normal, inverse), epsilon),
+        _Residual(*pointers(*tensors[4:], *by[4:], dropout, normal, inverse), *norm),
         *pointers(hidden, space, *ends),
     )
 

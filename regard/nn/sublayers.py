@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from regard.native.sublayers import AttentionWeights, Norm, attention_sublayer, feed_forward_sublayer, suits_sublayer
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.feed_forward import AnyFeedForward, FeedForward
-from regard.nn.residual import PostNorm, Residual
+from regard.nn.residual import PreNorm, Residual
 
 
 def attend_to_self(
@@ -16,7 +16,7 @@ def attend_to_self(
 ) -> tuple[Tensor, Tensor | None]:
     """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, T]."""
     scale = attention.attend.shortcut(x, x, need_weights) if attention.rotation is None else None
-    if scale is not None and isinstance(residual, PostNorm) and suits_sublayer(x):
+    if scale is not None and suits_sublayer(x):
         weights = AttentionWeights(_pair(attention.query_key_value), None, _pair(attention.output))
         return attention_sublayer(x, None, weights, _norm(residual, x), attention.attend.heads, mask, scale), None
     attended, shares = attention(residual.enter(x), mask, need_weights)
@@ -28,7 +28,7 @@ def attend_to_memory(
 ) -> tuple[Tensor, Tensor | None]:
     """From x [B, T, D] and memory [B, S, D] to [B, T, D] and, on request, weights [B, H, T, S]."""
     scale = attention.attend.shortcut(x, memory, need_weights)
-    if scale is not None and isinstance(residual, PostNorm) and suits_sublayer(x):
+    if scale is not None and suits_sublayer(x):
         weights = AttentionWeights(_pair(attention.query), _pair(attention.key_value), _pair(attention.output))
         return attention_sublayer(x, memory, weights, _norm(residual, x), attention.attend.heads, mask, scale), None
     attended, shares = attention(residual.enter(x), memory, mask, need_weights)
@@ -38,7 +38,7 @@ def attend_to_memory(
 def transform(network: AnyFeedForward, residual: Residual, x: Tensor) -> Tensor:
     """From x [B, T, D] to [B, T, D], each position by itself."""
     plain = isinstance(network, FeedForward) and network.activation is F.relu and not network.dropout.active
-    if plain and isinstance(residual, PostNorm) and suits_sublayer(x, network.outer.in_features):
+    if plain and suits_sublayer(x, network.outer.in_features):
         assert isinstance(network, FeedForward)
         return feed_forward_sublayer(x, _pair(network.inner), _pair(network.outer), _norm(residual, x))
     return residual.leave(x, network(residual.enter(x)), network.outer)
@@ -48,6 +48,6 @@ def _pair(layer: nn.Linear) -> tuple[Tensor, Tensor]:
     return layer.weight, layer.bias
 
 
-def _norm(residual: PostNorm, x: Tensor) -> Norm:
+def _norm(residual: Residual, x: Tensor) -> Norm:
     norm = residual.norm
-    return Norm(norm.weight, norm.bias, norm.eps, residual.dropout.mask(x))
+    return Norm(norm.weight, norm.bias, norm.eps, isinstance(residual, PreNorm), residual.dropout.mask(x))

@@ -34,7 +34,7 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def build(kind, dropout):
+def build(kind, dropout, norm=PostNorm):
     randomness = Randomness()
     attend = ScaledDot(2, WIDTH // 2, Dropout(0.0, randomness))
     layers = {
@@ -42,7 +42,7 @@ def build(kind, dropout):
         "cross": lambda: CrossAttention(WIDTH, attend),
         "feed-forward": lambda: build_feed_forward(WIDTH, 48, "relu", Dropout(0.0, randomness)),
     }
-    modules = torch.nn.ModuleList([layers[kind](), PostNorm(WIDTH, Dropout(dropout, randomness))])
+    modules = torch.nn.ModuleList([layers[kind](), norm(WIDTH, Dropout(dropout, randomness))])
     for parameter in modules.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     return modules
@@ -65,8 +65,9 @@ SHAPES = [(1, 1), (3, 7), (CHUNK_ROWS // 16 + 3, 16), (2, 64)]
 @pytest.mark.parametrize(("sentences", "length"), SHAPES)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("kind", ["self", "cross", "feed-forward"])
-def test_equals_the_plain_modules(kind, masked, sentences, length, dropout, monkeypatch):
-    modules = build(kind, dropout)
+@pytest.mark.parametrize("norm", [PostNorm, PreNorm])
+def test_equals_the_plain_modules(norm, kind, masked, sentences, length, dropout, monkeypatch):
+    modules = build(kind, dropout, norm)
     plain = copy.deepcopy(modules)
     source = max(1, length - 2)
     mask = None
@@ -88,9 +89,10 @@ def test_equals_the_plain_modules(kind, masked, sentences, length, dropout, monk
         )
 
 
-def test_chunks_change_no_row():
+@pytest.mark.parametrize("norm", [PostNorm, PreNorm])
+def test_chunks_change_no_row(norm):
     """Sentences give the same whether they come alone or after others."""
-    modules = build("self", 0.0)
+    modules = build("self", 0.0, norm)
     x = numbers(CHUNK_ROWS // 16 + 5, 16, WIDTH)
     with torch.no_grad():
         together = apply("self", modules, x, None, None)
