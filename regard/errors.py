@@ -33,4 +33,4 @@ def how_to_install(extra: str) -> str:
 
     There is no release to name: regard is installed from its clone, where `make setup` brings every extra.
     """
-    return f"`make setup` brings it; in an environment of your own, `pip install -e '.[{extra}]'` in the clone of regard"
+    return f"`make setup` brings it; in an environment of your own, `pip install -e '.[{extra}]'` in regard's clone"
