@@ -1,9 +1,9 @@
 """How much a server does, beside the translator alone: many clients of `regard serve`, and one call for everything.
 
-    regard train recipes/multi30k-en-de-tiny.toml --run runs/m30k
-    .venv/bin/python benchmarks/serve_load.py runs/m30k --json out.json
-    .venv/bin/python benchmarks/serve_load.py runs/m30k --soak 100000
-    .venv/bin/python benchmarks/serve_load.py runs/m30k --overload
+    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --json out.json
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --soak 100000
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --overload
 
 The server, the clients and the translator are processes of their own, on the same cores; server and translator take
 turns. benchmarks/README.md says what exactly is measured.

@@ -1,8 +1,8 @@
-"""What a translation costs as the work grows: against sentence length, beam, and sentences handed over at once.
+"""What a translation costs as the work grows: against the beam, and against the sentences handed over at once.
 
-    .venv/bin/python benchmarks/translate_growth.py runs/m30k --json growth.json --plot docs/images/translate_growth.png
+    .venv/bin/python benchmarks/translate_growth.py runs/mine --json growth.json --plot docs/images/translate_growth.png
 
-Longer sentences are neighbours of Multi30k's test set joined. Leave the machine alone meanwhile.
+The sentences are those of Multi30k's test set. Leave the machine alone meanwhile.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ from regard.figures import check_destination, write_figures
 from regard.search.translator import Translator
 
 AXES: dict[str, tuple[int, ...]] = {
-    "joined": (1, 2, 4, 8, 16),
     "beam": (1, 2, 5, 10, 20),
     "at once": (1, 4, 16, 64, 256),
 }
-LABELS = {"joined": "sentences made one", "beam": "beam", "at once": "sentences at once"}
+LABELS = {"beam": "beam", "at once": "sentences at once"}
 BEAM = 5
 SENTENCES = 512
 ROUNDS = 3
@@ -42,7 +41,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Point:
-    """The best of some rounds; all but one size are: single sentences, a beam of 5, all sentences at once."""
+    """The best of some rounds; all but one size are: a beam of 5, all sentences at once."""
 
     axis: str
     value: int
@@ -88,12 +87,9 @@ def measure(translator: Translator, lines: list[str], computes: Sequence[str]) -
 
 
 def _point(translator: Translator, lines: list[str], axis: str, value: int, compute: str) -> Point:
-    joined = value if axis == "joined" else 1
     beam = value if axis == "beam" else BEAM
-    texts = [" ".join(lines[start : start + joined]) for start in range(0, len(lines) - joined, joined)]
-    texts = texts[: max(32, SENTENCES // joined)]
-    at_once = value if axis == "at once" else len(texts)
-    texts = texts[: max(64, at_once)] if axis == "at once" else texts
+    at_once = value if axis == "at once" else SENTENCES
+    texts = lines[: max(64, at_once)]
     seconds = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()

@@ -1,7 +1,7 @@
 """How fast regard translates, beside CTranslate2 and transformers: the same trained weights, sentences and beam.
 
     regard data multi30k
-    regard train recipes/multi30k-en-de-tiny.toml --run runs/m30k
+    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de
     regard train recipes/multi30k-en-de-small.toml --run runs/m30k-small
     .venv/bin/python benchmarks/translate_speed.py --json out.json
 
@@ -35,7 +35,7 @@ from regard.figures import write_figures
 from regard.portability.export import export_model
 
 FOLDER = Path(__file__).parent
-MODELS = {"tiny": "runs/m30k", "small": "runs/m30k-small"}
+MODELS = {"tiny": "runs/multi30k-en-de", "small": "runs/m30k-small"}
 LONGEST = 1800.0
 WIDTH = 110
 """Columns of a table that goes to a file."""

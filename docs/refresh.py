@@ -38,8 +38,10 @@ def quote(readme: Path, demo_output: str) -> None:
     """Write the demo's output, then the translation of the README's example, into its two blocks of output."""
     page = readme.read_text(encoding="utf-8")
     examples = re.findall(r'^echo "(.+)" \| regard translate runs/demo$', page, re.MULTILINE)
-    outputs = iter([demo_output, *regard.load(DEMO).translate(examples)])
-    readme.write_text(QUOTED.sub(lambda _: f"```text\n{next(outputs).rstrip()}\n```\n", page), encoding="utf-8")
+    texts = [demo_output, *regard.load(DEMO).translate(examples)]
+    outputs = iter(texts)
+    page = QUOTED.sub(lambda _: f"```text\n{next(outputs).rstrip()}\n```\n", page, count=len(texts))
+    readme.write_text(page, encoding="utf-8")
 
 
 def take_picture() -> None:

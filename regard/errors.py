@@ -26,3 +26,11 @@ class InputError(RegardError):
 
 class LostProcessError(RegardError):
     """One of several processes that train together has died: the message says how to go on."""
+
+
+def how_to_install(extra: str) -> str:
+    """What to do where a package of an extra (plot, track, serve, export) is missing: the end of a message.
+
+    There is no release to name: regard is installed from its clone, where `make setup` brings every extra.
+    """
+    return f"`make setup` brings it; in an environment of your own, `pip install -e '.[{extra}]'` in regard's clone"

@@ -89,6 +89,8 @@ default below. On the command line `key=value` overrides the recipe:
 
     regard train recipes/own-text.toml train.max_steps=600 model.preset=small
 
+Names of files in a recipe are as seen from the folder in which the command is run, not from the recipe's.
+
 A key that does not exist, or a value of the wrong type, is refused, with the nearest right name. The configuration
 that a run came to is saved with its model, in `config.toml`. `regard describe --keys` prints this list.
 

@@ -124,9 +124,10 @@ def test_the_command_chooses_by_the_languages(trained, regard, tmp_path):
         for options in ((), ("--to", "xx"))
     ]
     assert scores[0] != scores[1]
-    refused = regard("export", trained, "--to", "ctranslate2", "--output", tmp_path / "out")
-    assert refused.code == 2
-    assert "tag" in refused.errors
+    for engine in ("ctranslate2", "huggingface", "onnx"):
+        refused = regard("export", trained, "--to", engine, "--output", tmp_path / "out")
+        assert refused.code == 2
+        assert "data.tags" in refused.errors
 
 
 def test_a_corpus_keeps_its_languages_whatever_pair_is_meant(tmp_path):

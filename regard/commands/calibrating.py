@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from regard.atomic import write_file
 from regard.commands.files import aligned_lines
-from regard.errors import InputError
+from regard.errors import InputError, how_to_install
 from regard.evaluate.metrics import chrf_metric
 from regard.progress import task
 from regard.search.confidence import (
@@ -102,7 +102,7 @@ def check_plot(plot: Path | None) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise InputError("--plot needs matplotlib: pip install 'regard[plot]'") from None
+        raise InputError(f"--plot needs matplotlib: {how_to_install('plot')}") from None
 
 
 def _picture(report: CalibrationReport) -> bytes:

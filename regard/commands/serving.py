@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from regard.errors import ConfigError, RegardError
+from regard.errors import ConfigError, RegardError, how_to_install
 from regard.progress import note
 from regard.recipe import load_config
 
@@ -119,4 +119,4 @@ def _check_extra() -> None:
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise RegardError(f"`regard serve` needs the package {error.name}: pip install 'regard[serve]'") from None
+        raise RegardError(f"`regard serve` needs the package {error.name}: {how_to_install('serve')}") from None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from regard.atomic import write_file
-from regard.errors import InputError, RegardError
+from regard.errors import InputError, RegardError, how_to_install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def check_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise RegardError("pictures need matplotlib: pip install 'regard[plot]'") from None
+        raise RegardError(f"pictures need matplotlib: {how_to_install('plot')}") from None
 
 
 def check_picture(path: Path, option: str = "--output") -> None:

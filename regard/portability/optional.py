@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from regard.errors import RegardError
+from regard.errors import RegardError, how_to_install
 
 
 def has(package: str) -> bool:
@@ -42,17 +42,17 @@ def onnxruntime() -> Any:
 
 def transformers() -> Any:
     """The package transformers."""
-    with _needed("transformers", "transformers>=4.50"):
+    with _needed("transformers", "pip install 'transformers>=4.50'"):
         import transformers
 
         return transformers
 
 
 @contextmanager
-def _needed(package: str, install: str = "regard[export]") -> Iterator[None]:
+def _needed(package: str, remedy: str = how_to_install("export")) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
         raise RegardError(
-            f"this needs the package {package}, which cannot be imported here ({error}): pip install '{install}'"
+            f"this needs the package {package}, which cannot be imported here ({error}): {remedy}"
         ) from None

@@ -101,7 +101,7 @@ class Parity:
             ("BLEU against the original", f"{self.bleu_against_original:.2f}"),
         ]
         if self.bleu_original is not None and self.bleu_exported is not None:
-            change = self.bleu_exported - self.bleu_original
+            change = round(self.bleu_exported, 2) - round(self.bleu_original, 2)
             rows.append(
                 (
                     "BLEU against references",

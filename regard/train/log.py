@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from regard.atomic import explained, make_folder, write_file
-from regard.errors import RegardError
+from regard.errors import RegardError, how_to_install
 
 LOG = "log.jsonl"
 
@@ -104,7 +104,7 @@ class _Events:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise RegardError(
-                'train.tensorboard needs TensorBoard: `pip install "regard[track]"`, or set train.tensorboard=false'
+                f"train.tensorboard needs TensorBoard; set it to false, or install that: {how_to_install('track')}"
             ) from None
         self._make, self._folder = SummaryWriter, folder
         self._writer: SummaryWriter | None = None

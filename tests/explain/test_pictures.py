@@ -195,7 +195,7 @@ def test_without_matplotlib_the_remedy_is_said(regard, monkeypatch, tmp_path, ti
     ):
         done = regard(*command)
         assert done.code == 2
-        assert "pip install 'regard[plot]'" in done.errors
+        assert "pip install -e '.[plot]'" in done.errors
     assert regard("explain", tiny_run, "the cat").code == 0
 
 

@@ -130,4 +130,4 @@ def test_without_the_package_the_error_says_what_to_install(trained, regard, mon
     monkeypatch.setitem(__import__("sys").modules, "ctranslate2", None)
     done = regard("translate", trained, "--engine", "ctranslate2", input=b"the cat\n")
     assert done.code == 2
-    assert "pip install 'regard[export]'" in done.errors
+    assert "pip install -e '.[export]'" in done.errors

@@ -12,7 +12,7 @@ from regard.errors import InputError
 from regard.models.folder import load_model
 from regard.portability import export as exporting
 from regard.portability.export import export_model
-from regard.portability.parity import ParityError
+from regard.portability.parity import INT8, Parity, ParityError
 
 pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
@@ -222,6 +222,14 @@ def test_the_command_prints_a_table_and_writes_figures(make_model, sentences, tm
     assert figures["sentences"] == len(ENGLISH[::13])
 
 
+def test_the_difference_printed_is_that_of_the_figures_printed():
+    figures = {"identical": 91.0, "token_agreement": 91.3, "difference": 0.159, "bleu_against_original": 95.65}
+    report = Parity(
+        "int8", 200, "here", **figures, measured="logits", bleu_original=16.816, bleu_exported=16.794, bound=INT8
+    )
+    assert "16.79, original 16.82 (-0.03)" in report.to_text()
+
+
 MISTAKES = {
     "no such model": (["nowhere", "--to", "onnx", "--output", "out"], "no such model folder"),
     "8 bits elsewhere": (["MODEL", "--to", "onnx", "--output", "out", "--quantization", "int8"], "float32"),
@@ -251,7 +259,7 @@ def test_without_a_package_the_error_says_what_to_install(to, package, make_mode
     monkeypatch.setitem(sys.modules, package, None)
     done = regard("export", make_model(), "--to", to, "--output", tmp_path / "out")
     assert done.code == 2
-    assert "pip install 'regard[export]'" in done.errors
+    assert "pip install -e '.[export]'" in done.errors
     assert not (tmp_path / "out").exists()
 
 

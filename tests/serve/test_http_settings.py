@@ -140,7 +140,7 @@ def test_the_extra_is_named_where_it_is_missing(
     monkeypatch.setitem(sys.modules, "fastapi", None)
     ended = regard("serve", tiny_run)
     assert ended.code == 2
-    assert "pip install 'regard[serve]'" in ended.errors
+    assert "pip install -e '.[serve]'" in ended.errors
 
 
 @pytest.mark.slow

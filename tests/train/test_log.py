@@ -142,6 +142,6 @@ def test_tensorboard_gets_the_numbers(tmp_path: Path) -> None:
 
 def test_without_tensorboard_the_error_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
-    with pytest.raises(RegardError, match=r"pip install \"regard\[track\]\""):
+    with pytest.raises(RegardError, match=r"pip install -e '\.\[track\]'"):
         MetricsLog(tmp_path, tensorboard=True)
     regard.train.log.MetricsLog(tmp_path).write(1, "train", seconds=0.0)
