@@ -1,4 +1,4 @@
-/* A step of all hypotheses under way: each model takes one more token of each, then all say together what comes next. */
+/* A step of all hypotheses under way: every model takes one more token of each, then all say what comes next. */
 
 #include "average.h"
 #include "search.h"

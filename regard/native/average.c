@@ -7,7 +7,7 @@ static inline vector logarithm_of_one_more(vector x) {
     const vector s = x / (x + 2.0f), square = s * s;
     vector sum = all(1.0f / 13);
     for (int power = 11; power > 0; power -= 2) sum = sum * square + 1.0f / power;
-    return 2.0f * s * sum;
+    return s * 2.0f * sum;
 }
 
 /* log(e^a + e^b); not a number where either is none */

@@ -34,7 +34,7 @@ typedef struct {
     const DecoderLayer *decoder;
     Norm encoder_norm, decoder_norm;
     Matrix output;
-    long before, total; /* decoder layers times width, of the models before it where several search together, and of all */
+    long before, total; /* decoder layers times width: of the models before it, where several search, and of all */
 } Model;
 
 typedef struct {
@@ -71,7 +71,7 @@ static inline long position_size(const Model *model) { return 2 * model->total; 
 void encode(
     const Model *model, long sentences, const int32_t *lengths, const int32_t *tokens, Space space, float *states);
 
-/* From states [rows, width], what the sentences leave for the model's decoder, in its place of what each leaves for all. */
+/* From states [rows, width], what the sentences leave for the model's decoder, each in its place among all models'. */
 void remember(
     const Model *model, long sentences, const int32_t *lengths, const float *states, Space space, float *memory);
 
