@@ -23,6 +23,10 @@ class Memory:
     states: Tensor
     mask: Tensor
 
+    def select(self, rows: Tensor) -> Memory:
+        """Take sentences by row [R]; one may come more than once."""
+        return Memory(self.states[rows], self.mask[rows])
+
 
 @dataclass
 class State:

@@ -49,6 +49,10 @@ class EnsembleMemory(Memory):
 
     parts: list[Memory]
 
+    def select(self, rows: Tensor) -> EnsembleMemory:
+        parts = [part.select(rows) for part in self.parts]
+        return EnsembleMemory(parts[0].states, parts[0].mask, parts)
+
 
 class Ensemble(SequenceToSequence):
     """Models that read the same and say the same tokens; it keeps the contract that each of them keeps."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,9 @@ class _Embedding(ctypes.Structure):
     _fields_ = (("table", POINTER), ("positions", POINTER), ("scale", FLOAT))
 
 
-class _Model(ctypes.Structure):
+class ModelStructure(ctypes.Structure):
+    """`Model` of layers.h; it owns all that it points to."""
+
     _fields_ = (
         *((name, LONG) for name in ("width", "heads", "widest", "norm_first")),
         *((name, FLOAT) for name in ("score_scale", "epsilon")),
@@ -51,9 +53,31 @@ class _Model(ctypes.Structure):
         *((name, POINTER) for name in ("encoder", "decoder")),
         *((name, _Norm) for name in ("encoder_norm", "decoder_norm")),
         ("output", MatrixStructure),
+        *((name, LONG) for name in ("before", "total")),
     )
     kept: list[object]
-    """All that it points to."""
+
+
+class ModelsStructure(ctypes.Structure):
+    """`Models` of search.h; it owns all that it points to."""
+
+    _fields_ = (("each", POINTER), *((name, LONG) for name in ("count", "logarithms")))
+    kept: object
+
+
+class PackedModel(Protocol):
+    """What whole searches in C are done with: one Transformer, or several that are asked together."""
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens there are for an output."""
+
+    @property
+    def position_bytes(self) -> int:
+        """What keys and values of one position of a hypothesis take."""
+
+    def models(self, positions: int, unchanged: bool = False) -> ModelsStructure:
+        """As they are now, or, if they are known to be unchanged, as they were; able to count so many positions."""
 
 
 def suits_engine(parts: TransformerParts) -> bool:
@@ -86,10 +110,24 @@ class PackedTransformer:
         self._positions = 0
         self._tables: dict[int, Tensor] = {}
         """The positions of each embedding; waves take longer to compute than all else takes to pack."""
-        self._structure: _Model | None = None
+        self._structure: ModelStructure | None = None
         self._lock = threading.RLock()
 
-    def structure(self, positions: int) -> _Model:
+    @property
+    def vocabulary(self) -> int:
+        return self.parts.output.out_features
+
+    @property
+    def position_bytes(self) -> int:
+        return 4 * len(self.parts.decoder) * 2 * self.parts.width
+
+    def models(self, positions: int, unchanged: bool = False) -> ModelsStructure:
+        structure = self.same_structure(positions) if unchanged else self.structure(positions)
+        models = ModelsStructure(ctypes.addressof(structure), 1, False)
+        models.kept = structure
+        return models
+
+    def structure(self, positions: int) -> ModelStructure:
         """The model as it is now, able to count so many positions.
 
         Weights that may be trained are packed anew each time, for an optimiser leaves no sign that it changed them.
@@ -104,7 +142,7 @@ class PackedTransformer:
                 self._structure = None
             return self.same_structure(positions)
 
-    def same_structure(self, positions: int) -> _Model:
+    def same_structure(self, positions: int) -> ModelStructure:
         """The model as it was when `structure` was asked last."""
         with self._lock:
             grows = positions > self._positions
@@ -114,7 +152,7 @@ class PackedTransformer:
                 self._structure = self._describe(positions)
             elif grows:
                 kept = self._structure.kept
-                self._structure = _Model.from_buffer_copy(self._structure)
+                self._structure = ModelStructure.from_buffer_copy(self._structure)
                 self._structure.kept = [*kept]
                 self._embed(self._structure, positions)
             return self._structure
@@ -132,7 +170,7 @@ class PackedTransformer:
             if isinstance(table := embedding.positions(1), nn.Parameter):
                 yield table
 
-    def _describe(self, positions: int) -> _Model:
+    def _describe(self, positions: int) -> ModelStructure:
         parts = self.parts
         kept: list[object] = []
         encoder = (_EncoderLayer * len(parts.encoder))(
@@ -141,11 +179,11 @@ class PackedTransformer:
         decoder = (_DecoderLayer * len(parts.decoder))(
             *(_DecoderLayer(*self._members(layer, kept)) for layer in parts.decoder)
         )
-        structure = _Model(
+        structure = ModelStructure(
             parts.width, parts.heads, self.widest, parts.norm_first, parts.score_scale,
             parts.decoder[0].attention_norm.eps, _Embedding(), _Embedding(), len(encoder), len(decoder),
             ctypes.addressof(encoder), ctypes.addressof(decoder), _norm(parts.encoder_norm), _norm(parts.decoder_norm),
-            self._matrix(parts.output, kept),
+            self._matrix(parts.output, kept), 0, len(decoder) * parts.width,
         )  # fmt: skip
         structure.kept = [*kept, encoder, decoder, parts]
         self._embed(structure, positions)
@@ -162,7 +200,7 @@ class PackedTransformer:
         kept.append(packed)
         return packed.structure
 
-    def _embed(self, structure: _Model, positions: int) -> None:
+    def _embed(self, structure: ModelStructure, positions: int) -> None:
         """Give both embeddings their positions, as many as are wanted now and perhaps more."""
         for name, embedding in (("source", self.parts.source), ("target", self.parts.target)):
             table = self._tables.get(id(embedding))

@@ -157,8 +157,8 @@ void remember(
         const float *made = space.wide;
         float *to = memory;
         for (long sentence = 0; sentence < sentences; sentence++) {
-            const long length = lengths[sentence], layer = width * (padded_to_lanes(length) + length);
-            float *keys = to + number * layer, *values = keys + width * padded_to_lanes(length);
+            const long length = lengths[sentence], each = padded_to_lanes(length) + length;
+            float *keys = to + (model->before + number * width) * each, *values = keys + width * padded_to_lanes(length);
             turn(length, width, made, 2 * width, keys);
             for (long n = 0; n < length; n++)
                 memcpy(values + n * width, made + n * 2 * width + width, width * sizeof(float));
@@ -174,7 +174,7 @@ void decode(const Model *model, const Rows *given, Space space, float *x) {
         embed(&model->target, width, given->tokens[row], given->positions[row], x + row * width);
     for (long number = 0; number < model->decoder_layers; number++) {
         const DecoderLayer *layer = model->decoder + number;
-        const long offset = number * 2 * width;
+        const long offset = 2 * (model->before + number * width);
 
         const float *entered = enter(model, rows, layer->attention_norm, x, space.narrow);
         apply(&layer->query_key_value, rows, entered, space.quantised, 0, space.wide);
@@ -193,7 +193,8 @@ void decode(const Model *model, const Rows *given, Space space, float *x) {
         apply(&layer->query, rows, entered, space.quantised, 0, space.wide);
         for (long row = 0; row < rows; row++) {
             const long length = given->memory_length[row], keys = width * padded_to_lanes(length);
-            const float *memory = given->memory[row] + number * (keys + width * length);
+            const float *memory =
+                given->memory[row] + (model->before + number * width) * (padded_to_lanes(length) + length);
             attend_to_sentence(
                 model, space.wide + row * width, length, memory, memory + keys, width, space.scores,
                 space.narrow + row * width);

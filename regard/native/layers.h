@@ -34,6 +34,7 @@ typedef struct {
     const DecoderLayer *decoder;
     Norm encoder_norm, decoder_norm;
     Matrix output;
+    long before, total; /* decoder layers times width: of the models before it, where several search, and of all */
 } Model;
 
 typedef struct {
@@ -44,7 +45,7 @@ typedef struct {
     Quantised quantised;  /* of [rows, widest] */
 } Space;
 
-/* The rows of a step. Keys and values of a row at one step lie together: [layers, 2 width]. */
+/* The rows of a step. Keys and values of a row at one step lie together: of each model [layers, 2 width]. */
 typedef struct {
     long rows;
     const int32_t *tokens, *positions; /* [rows] */
@@ -57,17 +58,20 @@ typedef struct {
 
 static inline long padded_to_lanes(long count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* What a sentence of so many positions leaves for the decoder, in floats: for every layer keys [width, positions rounded
- * up], turned, and values [positions, width]. */
+/* What a sentence of so many positions leaves for the decoders, in floats: for every layer of each model keys [width,
+ * positions rounded up], turned, and values [positions, width]. */
 static inline long memory_size(const Model *model, long length) {
-    return model->decoder_layers * model->width * (padded_to_lanes(length) + length);
+    return model->total * (padded_to_lanes(length) + length);
 }
+
+/* The keys and values of a row at one step, of all models, in floats. */
+static inline long position_size(const Model *model) { return 2 * model->total; }
 
 /* States [rows, width] of sentences side by side, of these lengths. */
 void encode(
     const Model *model, long sentences, const int32_t *lengths, const int32_t *tokens, Space space, float *states);
 
-/* From states [rows, width], what the sentences leave for the decoder, one after the other. */
+/* From states [rows, width], what the sentences leave for the model's decoder, each in its place among all models'. */
 void remember(
     const Model *model, long sentences, const int32_t *lengths, const float *states, Space space, float *memory);
 

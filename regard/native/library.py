@@ -28,13 +28,25 @@ SOURCES = tuple(
         "products.c",
         "layers.c",
         "choice.c",
+        "average.c",
+        "room.c",
+        "ahead.c",
         "search.c",
         "resident.c",
     )
 )
 HEADERS = tuple(
     Path(__file__).with_name(name)
-    for name in ("vectors.h", "kernels.h", "residual.h", "products.h", "layers.h", "choice.h", "search.h")
+    for name in (
+        "vectors.h",
+        "kernels.h",
+        "residual.h",
+        "products.h",
+        "layers.h",
+        "choice.h",
+        "average.h",
+        "search.h",
+    )
 )
 SWITCH = "REGARD_NATIVE"
 """The variable that turns the kernels off when it is 0."""

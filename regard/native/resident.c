@@ -2,7 +2,7 @@
 
 #include "search.h"
 
-/* A worker for one model; null where there is no memory. It holds `rows` hypotheses at once, `kept` with their tokens. */
+/* A worker for one model, or for some together; null where there is no memory. It holds `rows` hypotheses at once, `kept` with their tokens. */
 Worker *open_search(long rows, long kept) {
     Worker *const worker = calloc(1, sizeof(Worker));
     if (!worker) return 0;
@@ -14,7 +14,7 @@ Worker *open_search(long rows, long kept) {
 /* Let a job join, all its sentences at once; 0 where there is no memory, after which the worker can only be dismissed. */
 long join_search(Worker *const worker, Job *job) {
     if (setjmp(worker->no_memory)) return 0;
-    worker->model = job->model;
+    worker->models = job->models;
     if (!worker->choices) prepare(worker);
     take_up(worker, job, 0, job->sentences);
     return 1;

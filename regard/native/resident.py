@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
-from regard.native.engine import PackedTransformer
+from regard.native.engine import PackedModel
 from regard.native.library import loaded
 from regard.native.search import ROWS, Prepared
 
@@ -28,16 +28,14 @@ class Bell:
 
 
 class ResidentSearch:
-    """Searches with one model as it is now, for one thread; `close` it at the end.
+    """Searches with a model as it is now, for one thread; `close` it at the end.
 
     After a MemoryError nothing is under way any more, and a new one must be made.
     """
 
-    def __init__(self, model: PackedTransformer) -> None:
-        parts = model.parts
-        self._structure = model.structure(1)
-        position_bytes = 4 * len(parts.decoder) * 2 * parts.width
-        self._worker = loaded().open_search(ROWS, max(1, MOST_BYTES // position_bytes))
+    def __init__(self, model: PackedModel) -> None:
+        self._models = model.models(1)
+        self._worker = loaded().open_search(ROWS, max(1, MOST_BYTES // model.position_bytes))
         self._under_way: list[Prepared] = []
         if self._worker is None:
             raise MemoryError(NO_MEMORY)
@@ -45,7 +43,7 @@ class ResidentSearch:
     def join(self, prepared: Prepared) -> None:
         """Let sentences take part."""
         self._under_way.append(prepared)
-        self._structure = prepared.structure  # what the worker uses from now on, even after these have ended
+        self._models = prepared.models  # what the worker uses from now on, even after these have ended
         if self._worker is None or not loaded().join_search(self._worker, ctypes.byref(prepared.job)):
             self._fail()
 

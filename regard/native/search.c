@@ -4,53 +4,8 @@
 
 #include <limits.h>
 
-#define LOGIT_PANELS 8 /* of the output layer at once, so that logits stay in the cache */
-
-static void *allocate(Worker *worker, size_t bytes) {
-    Allocation *made = malloc(sizeof(Allocation) + bytes);
-    if (!made) longjmp(worker->no_memory, 1);
-    made->before = 0;
-    made->next = worker->allocations;
-    if (made->next) made->next->before = made;
-    worker->allocations = made;
-    return made + 1;
-}
-
-static void give_back(Worker *worker, void *given) {
-    if (!given) return;
-    Allocation *made = (Allocation *)given - 1;
-    if (made->next) made->next->before = made->before;
-    if (made->before)
-        made->before->next = made->next;
-    else
-        worker->allocations = made->next;
-    free(made);
-}
-
-#define MAKE(type, count) ((type *)allocate(worker, (size_t)(count) * sizeof(type)))
-#define RENEW(place, type, count) (give_back(worker, (void *)(place)), (place) = 0, (place) = MAKE(type, count))
-
-/* Room for the rows of a step or of a group, and for attention to so many positions. */
-static void make_room(Worker *worker, long rows, long positions) {
-    const Model *model = worker->model;
-    if (rows > worker->capacity) {
-        worker->capacity = rows;
-        RENEW(worker->space.wide, float, rows * model->widest);
-        RENEW(worker->space.narrow, float, rows * model->width);
-        RENEW(worker->space.quantised.bytes, uint8_t, rows * model->widest);
-        RENEW(worker->space.quantised.scales, float, rows);
-        RENEW(worker->x, float, rows * model->width);
-    }
-    if (positions > worker->positions) {
-        worker->positions = padded_to_lanes(positions + positions / 2);
-        RENEW(worker->space.scores, float, worker->positions);
-        RENEW(worker->space.places, const float *, worker->positions);
-        RENEW(worker->space.turned, float, worker->positions * model->width);
-    }
-}
-
 void take_up(Worker *worker, Job *job, int64_t first, long count) {
-    const Model *model = worker->model;
+    const Models *models = &worker->models;
     for (long begin = 0, end; begin < count; begin = end) {
         const int64_t *at = job->source_first + first;
         for (end = begin + 1; end < count && at[end + 1] - at[begin] <= job->batch_tokens;) end++;
@@ -65,10 +20,12 @@ void take_up(Worker *worker, Job *job, int64_t first, long count) {
         Group *group = MAKE(Group, 1);
         group->left = end - begin;
         long size = 0;
-        for (long n = begin; n < end; n++) size += memory_size(model, lengths[n - begin]);
+        for (long n = begin; n < end; n++) size += memory_size(models->each, lengths[n - begin]);
         group->memory = MAKE(float, size);
-        encode(model, end - begin, lengths, job->source + at[begin], worker->space, worker->x);
-        remember(model, end - begin, lengths, worker->x, worker->space, group->memory);
+        for (const Model *model = models->each; model < models->each + models->count; model++) {
+            encode(model, end - begin, lengths, job->source + at[begin], worker->space, worker->x);
+            remember(model, end - begin, lengths, worker->x, worker->space, group->memory);
+        }
         const float *memory = group->memory;
         Sentence **last = &worker->waiting;
         while (*last) last = &(*last)->next;
@@ -79,7 +36,7 @@ void take_up(Worker *worker, Job *job, int64_t first, long count) {
             sentence->number = first + n;
             sentence->group = group;
             sentence->memory = memory;
-            memory += memory_size(model, lengths[n - begin]);
+            memory += memory_size(models->each, lengths[n - begin]);
             *last = sentence;
             last = &sentence->next;
         }
@@ -181,72 +138,6 @@ static void end(Worker *worker, Sentence *sentence) {
     if (job->ended) job->ended[sentence->number] = 1;
     give_back(worker, sentence);
     __atomic_fetch_add(&job->done, 1, __ATOMIC_RELAXED);
-}
-
-/* What waits may have been left by a sentence with a narrower beam. */
-static float *take_block(Worker *worker, long beam) {
-    const Model *model = worker->model;
-    Block *block = worker->blocks;
-    if (!block || block->beam < beam) return MAKE(float, beam * model->decoder_layers * 2 * model->width);
-    worker->blocks = block->next;
-    return (float *)block;
-}
-
-static long source_length(const Sentence *sentence) {
-    const int64_t *first = sentence->job->source_first + sentence->number;
-    return first[1] - first[0];
-}
-
-/* One more token of every live hypothesis; leaves the best continuations of each in `choices`. */
-static void look_ahead(Worker *worker) {
-    const Model *model = worker->model;
-    const long each = model->decoder_layers * 2 * model->width, rows = worker->live_rows;
-    long row = 0, longest = 1, positions = 1;
-    for (Sentence *sentence = worker->live; sentence; sentence = sentence->next) {
-        const long length = source_length(sentence);
-        if (sentence->steps + 1 > longest) longest = sentence->steps + 1;
-        if (length > positions) positions = length;
-    }
-    make_room(worker, rows, longest > positions ? longest : positions);
-    if (rows * longest > worker->earlier_size) {
-        worker->earlier_size = 2 * rows * longest;
-        RENEW(worker->earlier, const float *, worker->earlier_size);
-    }
-    for (Sentence *sentence = worker->live; sentence; sentence = sentence->next) {
-        sentence->made[sentence->steps] = take_block(worker, sentence->job->beam);
-        sentence->taken = sentence->steps + 1;
-        for (long n = 0; n < sentence->live; n++, row++) {
-            const Row *from = sentence->rows + n;
-            worker->row_jobs[row] = sentence->job;
-            worker->row_tokens[row] = from->tokens[sentence->steps];
-            worker->row_positions[row] = sentence->steps;
-            worker->own[row] = sentence->made[sentence->steps] + n * each;
-            for (long t = 0; t < sentence->steps; t++)
-                worker->earlier[row * longest + t] = sentence->made[t] + from->slots[t] * each;
-            worker->memory[row] = sentence->memory;
-            worker->memory_length[row] = source_length(sentence);
-        }
-    }
-    const Rows given = {
-        rows, worker->row_tokens, worker->row_positions, worker->own, worker->earlier, longest, worker->memory,
-        worker->memory_length};
-    decode(model, &given, worker->space, worker->x);
-
-    const Matrix *output = &model->output;
-    if (output->bytes) quantise_rows(rows, model->width, worker->x, worker->space.quantised);
-    for (row = 0; row < rows; row++) begin_choice(worker->choices + row);
-    for (long panel = 0; panel < panels_of(output); panel += LOGIT_PANELS) {
-        const long last = panel + LOGIT_PANELS < panels_of(output) ? panel + LOGIT_PANELS : panels_of(output);
-        const long from = panel * PANEL, to = last * PANEL < output->outputs ? last * PANEL : output->outputs;
-        const long next = LOGIT_PANELS * PANEL;
-        multiply_panels(output, panel, last, rows, worker->x, worker->space.quantised, 0, worker->logits, next);
-        for (row = 0; row < rows; row++) {
-            const Job *job = worker->row_jobs[row];
-            look_at(
-                worker->choices + row, job->beam, worker->logits + row * next, from, to - from, job->forbidden,
-                job->never);
-        }
-    }
 }
 
 static void put_aside(
@@ -363,35 +254,6 @@ void step_all(Worker *worker) {
     }
 }
 
-void prepare(Worker *worker) {
-    const long most = worker->most_rows;
-    make_room(worker, most, 1);
-    worker->choices = MAKE(Choice, most);
-    worker->logits = MAKE(float, most * LOGIT_PANELS * PANEL);
-    worker->row_jobs = MAKE(const Job *, most);
-    worker->row_tokens = MAKE(int32_t, most);
-    worker->row_positions = MAKE(int32_t, most);
-    worker->memory_length = MAKE(int32_t, most);
-    worker->own = MAKE(float *, most);
-    worker->memory = MAKE(const float *, most);
-}
-
-void give_back_blocks(Worker *worker) {
-    for (Block *block = worker->blocks, *next; block; block = next) {
-        next = block->next;
-        give_back(worker, block);
-    }
-    worker->blocks = 0;
-}
-
-void dismiss(Worker *worker) {
-    for (Allocation *made = worker ? worker->allocations : 0, *next; made; made = next) {
-        next = made->next;
-        free(made);
-    }
-    free(worker);
-}
-
 /* Take the next sentences of a job that others may share, as many as fit a batch. */
 static int fetch(Worker *worker, Job *job) {
     const long most = job->rows / job->beam > 1 ? job->rows / job->beam : 1;
@@ -413,7 +275,7 @@ void search(Job *job) {
         __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
         __atomic_store_n(&job->stop, 1, __ATOMIC_RELAXED);
     } else {
-        worker->model = job->model;
+        worker->models = job->models;
         worker->most_rows = job->rows > job->beam ? job->rows : job->beam;
         worker->most_kept = LONG_MAX;
         prepare(worker);

@@ -11,9 +11,17 @@
 #include "layers.h"
 
 #define MAX_BEAM MAX_BEST
+#define LOGIT_PANELS 8   /* of the output layer at once, so that logits stay in the cache */
+#define AVERAGED_ROWS 24 /* whose logits are there at once where there are several models */
+
+/* One model, or several with one vocabulary whose probabilities are averaged, or else their logarithms. */
+typedef struct {
+    const Model *each; /* [count] */
+    long count, logarithms;
+} Models;
 
 typedef struct {
-    const Model *model;
+    Models models;
     long sentences, workers, beam, best, rows, batch_tokens; /* rows: hypotheses that a worker keeps going */
     int32_t begin_mark, end_mark;
     long forbidden;
@@ -67,7 +75,7 @@ typedef struct Sentence {
     Group *group;
     const float *memory;
     double to_beat;
-    float **made;     /* [limit]: keys and values of each step [beam, layers, 2 width] */
+    float **made;     /* [limit]: keys and values of each step [beam, position_size] */
     Row *rows, *other; /* [beam]: what lives, and room for what will */
     Output *output;   /* [beam] */
 } Sentence;
@@ -78,7 +86,8 @@ typedef struct Block {
 } Block;
 
 typedef struct {
-    const Model *model; /* of the newest job, whose positions reach furthest */
+    Models models; /* of the newest job, whose positions reach furthest */
+    long widest, width, features; /* the largest of the models', and the widths of all together */
     long most_rows, most_kept; /* hypotheses at once; and those times the tokens that each may get */
     jmp_buf no_memory;
     Allocation *allocations;
@@ -87,7 +96,7 @@ typedef struct {
     long live_rows, places, kept, capacity, positions; /* places: rows that live sentences may come to have */
     long ended; /* sentences, ever */
     Space space;
-    float *x, *logits;
+    float *x, *logits, *average;
     Choice *choices;
     const Job **row_jobs;
     int32_t *row_tokens, *row_positions, *memory_length;
@@ -96,7 +105,22 @@ typedef struct {
     long earlier_size;
 } Worker;
 
+#define MAKE(type, count) ((type *)allocate(worker, (size_t)(count) * sizeof(type)))
+#define RENEW(place, type, count) (give_back(worker, (void *)(place)), (place) = 0, (place) = MAKE(type, count))
+
 #pragma GCC visibility push(hidden)
+
+void *allocate(Worker *worker, size_t bytes);
+void give_back(Worker *worker, void *given);
+
+/* Room for the rows of a step or of a group, and for attention to so many positions. */
+void make_room(Worker *worker, long rows, long positions);
+
+/* For keys and values of one step; what waits may have been left by a sentence with a narrower beam. */
+float *take_block(Worker *worker, long beam);
+
+/* One more token of every live hypothesis; leaves the best continuations of each in `choices`. */
+void look_ahead(Worker *worker);
 
 /* Before anything else, but after `no_memory` is set: where all of these go when there is none left. */
 void prepare(Worker *worker);

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.native.choice import MAX_BEST
-from regard.native.engine import PackedTransformer
+from regard.native.engine import ModelsStructure, PackedModel
 from regard.native.library import LONG, POINTER, loaded
 
 ROWS = 256
@@ -24,7 +24,7 @@ PATIENCE = 0.1
 
 class _Job(ctypes.Structure):
     _fields_ = (
-        ("model", POINTER),
+        ("models", ModelsStructure),
         *((name, LONG) for name in ("sentences", "workers", "beam", "best", "rows", "batch_tokens")),
         *((name, ctypes.c_int32) for name in ("begin_mark", "end_mark")),
         ("forbidden", LONG),
@@ -66,12 +66,12 @@ class Found:
 class Prepared:
     """Sources as the engine takes them, and room for what it finds.
 
-    `unchanged`: the weights are what they were when the model's structure was asked for last.
+    `unchanged`: the weights are what they were when a search was prepared last.
     """
 
     def __init__(
         self,
-        model: PackedTransformer,
+        model: PackedModel,
         sources: Sequence[Sequence[int]],
         task: Task,
         threads: int = 1,
@@ -95,7 +95,7 @@ class Prepared:
         self._finished = np.zeros(shape, dtype=np.uint8)
         self.given_up, self.ended = np.zeros(self.count, dtype=np.uint8), np.zeros(self.count, dtype=np.uint8)
         positions = max(*lengths, int(task.limits.max(initial=1)), 1)
-        self.structure = structure = model.same_structure(positions) if unchanged else model.structure(positions)
+        self.models = model.models(positions, unchanged)
         rows = min(ROWS, -(-self.count // self.threads) * task.beam)
         given: tuple[NDArray[Any], ...] = (never, source, source_first, task.limits, task.penalties)
         made: tuple[NDArray[Any], ...] = (
@@ -103,12 +103,12 @@ class Prepared:
             self._finished,
         )  # fmt: skip
         self.job = _Job(
-            ctypes.addressof(structure), self.count, self.threads, task.beam, task.best, max(rows, task.beam),
+            self.models, self.count, self.threads, task.beam, task.best, max(rows, task.beam),
             task.batch_tokens, task.begin_mark, task.end_mark, len(never), *map(_address, given),
             0, 0, 0, 0, *map(_address, made), watched, _address(self.given_up), _address(self.ended),
         )  # fmt: skip
         # What the job points to lives as long as it does, even if somebody who waits for workers is interrupted again.
-        self.job.kept = (structure, given, made, self.given_up, self.ended)
+        self.job.kept = (self.models, given, made, self.given_up, self.ended)
 
     def outputs(self, number: int) -> list[Found]:
         """What was found for one source, best first."""
@@ -139,7 +139,7 @@ def _address(array: NDArray[Any]) -> int:
 
 
 def search(
-    model: PackedTransformer,
+    model: PackedModel,
     sources: Sequence[Sequence[int]],
     task: Task,
     threads: int,

@@ -160,9 +160,7 @@ def _encoded(model: SequenceToSequence, batch: Batch) -> Memory:
     memory = model.encode(batch.source[kept], batch.source_mask[kept])
     if len(kept) == len(rows):
         return memory
-    if type(memory) is not Memory:  # an ensemble's has several parts
-        return model.encode(batch.source, batch.source_mask)
-    return Memory(memory.states[[kept.index(row) for row in rows]], batch.source_mask)
+    return memory.select(torch.tensor([kept.index(row) for row in rows], device=batch.source.device))
 
 
 def _texts(text: str, words: Sequence[Range]) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from torch import Tensor
 
 from regard.errors import InputError
 from regard.models.contract import Memory, SequenceToSequence
-from regard.models.ensemble import Ensemble, EnsembleMemory, average_logits, parts_of
+from regard.models.ensemble import Average, Ensemble, EnsembleMemory, average_logits, parts_of
 from regard.models.transformer import Transformer
-from regard.native.engine import Compute, PackedTransformer, suits_engine, takes_bytes
+from regard.native.engine import Compute, PackedModel, PackedTransformer, suits_engine, takes_bytes
+from regard.native.ensemble import PackedEnsemble
 from regard.native.library import library, why_not
 from regard.native.steps import NativeState, NativeSteps
 
@@ -84,6 +85,7 @@ class EnsembleEngine:
         self._model = model
         self._engines = [engine_for(member, compute) for member in model.each()]
         self.invariant = all(is_invariant(engine) for engine in self._engines)
+        self.packed = _packed_together(self._engines, model.average)
 
     def encode(self, source: Tensor, source_mask: Tensor) -> Memory:
         parts = [engine.encode(source, source_mask) for engine in self._engines]
@@ -97,6 +99,18 @@ class EnsembleEngine:
         steps = [engine.step(tokens, own) for engine, own in zip(self._engines, state.members, strict=True)]
         logits = average_logits([logits for logits, _ in steps], self._model.average)
         return logits, EnsembleState([own for _, own in steps])
+
+
+def _packed_together(engines: Sequence[Engine], average: Average) -> PackedEnsemble | None:
+    """The members for searches that are wholly in C; None where one of them is not."""
+    members = [engine.packed for engine in engines if isinstance(engine, NativeEngine)]
+    suits = len(members) == len(engines) and PackedEnsemble.suits(members)
+    return PackedEnsemble(members, average == "log-probabilities") if suits else None
+
+
+def packed_model(engine: Engine) -> PackedModel | None:
+    """What the engine in C searches with on its own; None where it cannot."""
+    return engine.packed if isinstance(engine, NativeEngine | EnsembleEngine) else None
 
 
 def engine_for(model: SequenceToSequence, compute: Compute = "float32") -> Engine:

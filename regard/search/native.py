@@ -9,7 +9,7 @@ import torch
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import BOS_ID, EOS_ID
-from regard.native.engine import PackedTransformer
+from regard.native.engine import PackedModel
 from regard.native.search import Found, Task, search
 from regard.search.hypotheses import Hypothesis, NBest
 from regard.search.length_penalty import length_penalty
@@ -17,7 +17,7 @@ from regard.search.rules import check_best, forbidden_tokens, limits_of_lengths
 
 
 def native_search(
-    model: PackedTransformer,
+    model: PackedModel,
     sources: Sequence[Sequence[int]],
     config: SearchConfig,
     best: int,
@@ -38,9 +38,9 @@ def native_search(
 class Tasks:
     """Tasks for one model, search and number of outputs; what they have in common is made once."""
 
-    def __init__(self, model: PackedTransformer, config: SearchConfig, best: int, longest: int | None) -> None:
+    def __init__(self, model: PackedModel, config: SearchConfig, best: int, longest: int | None) -> None:
         self._config, self._best, self._longest = config, best, longest
-        self._forbidden = forbidden_tokens(model.parts.output.out_features)
+        self._forbidden = forbidden_tokens(model.vocabulary)
         self._limits: dict[int, int] = {}
         self._penalties = np.empty(0)
 

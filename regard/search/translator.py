@@ -16,7 +16,7 @@ from regard.data.vocabulary import EOS_ID
 from regard.errors import InputError
 from regard.models.ensemble import Average, load_ensemble
 from regard.models.folder import LoadedModel
-from regard.native.engine import Compute, PackedTransformer
+from regard.native.engine import Compute, PackedModel
 from regard.native.search import MAX_BEAM
 from regard.progress import Task
 from regard.search.alignment import Aligner, Alignment
@@ -24,7 +24,7 @@ from regard.search.batching import token_batches
 from regard.search.confidence import Calibration
 from regard.search.control import ControlledTranslator
 from regard.search.documents import translate_document
-from regard.search.engine import Engine, NativeEngine, engine_for
+from regard.search.engine import Engine, engine_for, packed_model
 from regard.search.hypotheses import Hypothesis, Watch
 from regard.search.mbr import by_utility
 from regard.search.native import native_search
@@ -274,11 +274,11 @@ class Translator:
             advance(len(batch))
         return found
 
-    def _packed(self, search: SearchConfig, beginnings: Sequence[Sequence[int]] = ()) -> PackedTransformer | None:
+    def _packed(self, search: SearchConfig, beginnings: Sequence[Sequence[int]] = ()) -> PackedModel | None:
         """The model for a search that is wholly in C; None where such a search is done here, step by step."""
-        engine = self._engine(search.compute)
-        wholly = isinstance(engine, NativeEngine) and search.beam <= MAX_BEAM and is_plain(search, beginnings)
-        return engine.packed if isinstance(engine, NativeEngine) and wholly else None
+        wholly = search.beam <= MAX_BEAM and is_plain(search, beginnings)
+        packed = packed_model(self._engine(search.compute))
+        return packed if wholly else None
 
     def _search(
         self,

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,8 @@ from regard.data.tokenizer import Tokenizers, train_tokenizer
 from regard.errors import InputError
 from regard.explain.capture import attention_of
 from regard.models import build_model
+from regard.models.contract import Memory
+from regard.models.ensemble import Ensemble
 from regard.models.folder import LoadedModel
 from regard.search.alignment import Aligner, _widest_layer
 from regard.search.translator import Translator
@@ -14,13 +18,18 @@ from regard.search.translator import Translator
 TEXTS = ["the dog saw a cat", "der Hund sah eine Katze", "狗看见猫"]
 
 
-def loaded(target_language: str = "de") -> LoadedModel:
+def loaded(target_language: str = "de", seed: int = 1) -> LoadedModel:
     torch.manual_seed(3)
     tokenizer = train_tokenizer(TEXTS * 3, TokenizerConfig(kind="bpe", vocabulary_size=300))
     sizes = {"width": 32, "heads": 2, "feed_forward": 32, "encoder_layers": 1, "decoder_layers": 2}
     config = Config(data=DataConfig(source_language="en", target_language=target_language), model=ModelConfig(**sizes))
-    model = build_model(config.model, tokenizer.vocabulary_size, tokenizer.vocabulary_size).eval()
+    model = build_model(config.model, tokenizer.vocabulary_size, tokenizer.vocabulary_size, seed).eval()
     return LoadedModel(model, config, Tokenizers(tokenizer, tokenizer))
+
+
+def several(members: int) -> LoadedModel:
+    models = [loaded(seed=seed) for seed in range(1, members + 1)]
+    return models[0] if members == 1 else replace(models[0], model=Ensemble([each.model for each in models]))
 
 
 @pytest.mark.parametrize("layer", [1, 2])
@@ -44,12 +53,27 @@ def test_batches_do_not_matter_and_blank_sides_have_no_links() -> None:
     assert [target for _, target in together[2].links] == [0, 1, 2]
 
 
-def test_a_source_may_have_several_targets() -> None:
-    translator = Translator(loaded())
+@pytest.mark.parametrize("members", [1, 2])
+def test_a_source_may_have_several_targets(members: int) -> None:
+    translator = Translator(several(members))
     sources, targets = ["the dog", "a cat saw", "the dog", "the dog"], ["der Hund", "eine Katze", "Hund", "sah der"]
     together = Aligner(translator, 2).align(sources, targets)
     apart = [translator.align([source], [target], 2)[0] for source, target in zip(sources, targets, strict=True)]
     assert together == apart
+
+
+@pytest.mark.parametrize("members", [1, 2])
+def test_such_a_source_is_encoded_once(members: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    translator = Translator(several(members))
+    encode, encoded = translator.model.encode, []
+
+    def count(source: torch.Tensor, mask: torch.Tensor) -> Memory:
+        encoded.append(len(source))
+        return encode(source, mask)
+
+    monkeypatch.setattr(translator.model, "encode", count)
+    Aligner(translator, 2).align(["the dog", "a cat saw", "the dog"], ["der Hund", "eine Katze", "Hund"])
+    assert encoded == [2]
 
 
 def test_chinese_is_aligned_by_characters() -> None:

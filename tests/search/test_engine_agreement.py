@@ -41,11 +41,9 @@ def corpus() -> list[str]:
     return [pair.source for pair in generate("fr", 1).train[:SENTENCES]]
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def train(folder: Path, **sizes: object) -> Path:
     from regard.pipeline import train_run
 
-    folder = tmp_path_factory.mktemp("agreement")
     pairs = generate("fr", 1).train[:6000]
     for side in ("source", "target"):
         (folder / side).write_text("".join(f"{getattr(pair, side)}\n" for pair in pairs), encoding="utf-8")
@@ -53,12 +51,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {
             "data": {"train": [{"source": str(folder / "source"), "target": str(folder / "target")}]},
             "tokenizer": {"vocabulary_size": 600},
-            "model": SIZES,
+            "model": SIZES | sizes,
             "train": TRAINING,
         }
     )
     train_run(config, folder / "run")
     return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return train(tmp_path_factory.mktemp("agreement"))
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +80,19 @@ def agreement(ours: list[str], theirs: list[str]) -> float:
 def test_the_engine_in_c_agrees(trained: Path, corpus: list[str], expected: dict[int, list[str]], beam: int) -> None:
     assert len(set(expected[beam])) > SENTENCES / 4, "a model that says always the same shows nothing"
     assert agreement(Translator.load(trained).translate(corpus, beam=beam), expected[beam]) >= LEAST
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(library() is None, reason=f"no kernels here: {why_not()}")
+def test_ensembles_in_c_agree(trained: Path, corpus: list[str], tmp_path: Path) -> None:
+    folders = (trained, train(tmp_path, width=48, heads=3, feed_forward=96, decoder_layers=2))
+    both = Translator.load(*folders)
+    assert both._packed(both.config.search) is not None
+    for beam in (1, 5):
+        expected = Reference.load(*folders).translate(corpus, beam=beam)
+        assert len(set(expected)) > SENTENCES / 4, "models that say always the same show nothing"
+        assert agreement(both.translate(corpus, beam=beam), expected) >= LEAST
+        assert expected != Reference.load(trained).translate(corpus, beam=beam)
 
 
 @pytest.mark.slow
