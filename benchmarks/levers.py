@@ -38,39 +38,49 @@ BASELINE = "baseline"
 
 LEVERS: dict[str, str] = {
     BASELINE: "",
+    "no consistency": "train.consistency=0.0",
     "consistency 1": "train.consistency=1.0",
     "consistency 3": "train.consistency=3.0",
     "BPE-dropout": "tokenizer.dropout=0.1",
     "vocabulary 4,000": "tokenizer.vocabulary_size=4000",
+    "vocabulary 10,000": "tokenizer.vocabulary_size=10000",
     "vocabulary 16,000": "tokenizer.vocabulary_size=16000",
     "width 256": "model.width=256 model.feed_forward=512",
     "feed-forward 512": "model.feed_forward=512",
     "6+6 layers": "model.encoder_layers=6 model.decoder_layers=6",
     "8+2 layers": "model.encoder_layers=8 model.decoder_layers=2",
+    "dropout 0.1": "model.dropout=0.1",
     "dropout 0.2": "model.dropout=0.2",
+    "dropout 0.3": "model.dropout=0.3",
     "dropout 0.4": "model.dropout=0.4",
     "attention dropout": "model.attention_dropout=0.1",
     "activation dropout": "model.activation_dropout=0.1",
     "word dropout": "model.word_dropout=0.1",
     "pre-norm": "model.norm=pre",
-    "Muon": "train.optimiser=muon train.learning_rate=2e-3",
-    "AdamW, decay 0.01": "train.optimiser=adamw train.weight_decay=0.01",
+    "post-norm": "model.norm=post",
+    "Muon": "train.optimiser=muon train.learning_rate=3e-3 train.weight_decay=0.2",
+    "no weight decay": "train.weight_decay=0.0",
+    "Adam": "train.optimiser=adam train.learning_rate=2e-3 train.weight_decay=0.0",
+    "AdamW, decay 0.01": "train.optimiser=adamw train.learning_rate=2e-3 train.weight_decay=0.01",
     "EMA 0.999": "train.ema=0.999",
     "mean of last 5": "train.average_last=5",
     "mean of best 5": "train.average_best=5",
     "no smoothing": "train.label_smoothing=0.0",
     "smoothing 0.2": "train.label_smoothing=0.2",
-    "batches twice as large": "train.batch_tokens=8192",
+    "batches of 2,048": "train.batch_tokens=2048",
+    "batches of 4,096": "train.batch_tokens=4096",
+    "batches of 8,192": "train.batch_tokens=8192",
     "cosine": "train.schedule=cosine",
     "linear": "train.schedule=linear",
     "warmup-stable-decay": "train.schedule=warmup-stable-decay",
     "no length penalty": "search.length_penalty=none",
-    "length penalty 1.0": "search.alpha=1.0",
+    "the paper's length penalty": "search.length_penalty=paper search.alpha=0.6",
+    "mean log-probability": "search.length_penalty=mean search.alpha=1.0",
     "greedy": "search.beam=1",
     "beam 10": "search.beam=10",
     "minimum Bayes risk": "search.beam=10 search.mbr=true",
 }
-"""The levers by name, each as keys over the recipe's."""
+"""The levers by name, each as keys over the recipe's; those that a recipe has pulled already are left out."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +177,13 @@ class Bench:
             raise RegardError(f"{self.recipe}: names no `data.validation`, on which levers are measured")
         if len(config.data.pairs) > 1:
             raise RegardError(f"{self.recipe}: has several pairs of languages; levers are measured on a recipe of one")
+        self.baseline = config
         pairs = [pair for corpus in config.data.validation for pair in read_pairs(corpus, config.data)]
         self.sources, self.references = [pair.source for pair in pairs], [pair.target for pair in pairs]
+
+    def pulled(self, lever: Lever) -> bool:
+        """Whether the recipe is so already."""
+        return bool(lever.overrides) and load_config(self.recipe, [*self.common, *lever.overrides]) == self.baseline
 
     def measure(self, lever: Lever, seed: int) -> Measured:
         """The figures of a lever's run, which is trained if need be."""
@@ -265,7 +280,8 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
 
 def measure_levers(arguments: argparse.Namespace) -> Table:
     """Every lever on every seed."""
-    levers, bench = chosen_levers(arguments.only, arguments.lever), Bench(arguments)
+    bench = Bench(arguments)
+    levers = [lever for lever in chosen_levers(arguments.only, arguments.lever) if not bench.pulled(lever)]
     runs = [bench.measure(lever, seed) for lever in levers for seed in arguments.seeds]
     return Table(arguments.recipe, bench.common, len(bench.sources), runs, markdown=arguments.markdown)
 
