@@ -281,7 +281,12 @@ def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
 def measure_levers(arguments: argparse.Namespace) -> Table:
     """Every lever on every seed."""
     bench = Bench(arguments)
-    levers = [lever for lever in chosen_levers(arguments.only, arguments.lever) if not bench.pulled(lever)]
+    levers = []
+    for lever in chosen_levers(arguments.only, arguments.lever):
+        if bench.pulled(lever):
+            print(f"{lever.name}: left out, the recipe is so already", file=sys.stderr)
+        else:
+            levers.append(lever)
     runs = [bench.measure(lever, seed) for lever in levers for seed in arguments.seeds]
     return Table(arguments.recipe, bench.common, len(bench.sources), runs, markdown=arguments.markdown)
 
