@@ -1,7 +1,7 @@
 """What each lever does alone: runs that differ from a baseline in one thing, measured on validation data only.
 
     regard data multi30k
-    python benchmarks/levers.py --steps 1500 --seeds 1 2 3 --tokenize none --json levers.json
+    python benchmarks/levers.py --steps 1500 --set train.warmup_steps=100 --seeds 1 2 3 --tokenize none --json out.json
 
 Every run is an ordinary `regard train` in a folder of its own below `--runs`. A finished run is not done again, and
 one that was interrupted goes on; so the same command goes on with whatever is left. Levers of the search need no
@@ -15,7 +15,6 @@ import argparse
 import json
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,17 +22,18 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
+from training_runs import FINISHED, train_once
+
 from regard import progress
-from regard.config import Config
+from regard.config import Config, TrainConfig
 from regard.data.corpus import read_pairs
 from regard.errors import RegardError
 from regard.evaluate.metrics import bleu, chrf
 from regard.figures import check_destination, publish, write_figures
-from regard.models.folder import CONFIG
 from regard.recipe import load_config
 from regard.search.translator import Translator
 
-FINISHED, MEASURED = "finished.json", "measured.json"
+MEASURED = "measured.json"
 BASELINE = "baseline"
 
 LEVERS: dict[str, str] = {
@@ -56,9 +56,14 @@ LEVERS: dict[str, str] = {
     "attention dropout": "model.attention_dropout=0.1",
     "activation dropout": "model.activation_dropout=0.1",
     "word dropout": "model.word_dropout=0.1",
+    "rotary positions": "model.positions=rotary",
+    "sinusoidal positions": "model.positions=sinusoidal",
+    "learned positions": "model.positions=learned",
+    "SwiGLU": "model.activation=swiglu",
     "pre-norm": "model.norm=pre",
     "post-norm": "model.norm=post",
     "Muon": "train.optimiser=muon train.learning_rate=3e-3 train.weight_decay=0.2",
+    "Muon 0.005": "train.muon_learning_rate=0.005",
     "no weight decay": "train.weight_decay=0.0",
     "Adam": "train.optimiser=adam train.learning_rate=2e-3 train.weight_decay=0.0",
     "AdamW, decay 0.01": "train.optimiser=adamw train.learning_rate=2e-3 train.weight_decay=0.01",
@@ -177,13 +182,24 @@ class Bench:
             raise RegardError(f"{self.recipe}: names no `data.validation`, on which levers are measured")
         if len(config.data.pairs) > 1:
             raise RegardError(f"{self.recipe}: has several pairs of languages; levers are measured on a recipe of one")
+        steps, rising = config.train.max_steps, config.train.warmup_steps
+        if steps <= rising:
+            raise RegardError(
+                f"{self.recipe}: {steps:,} steps end inside the warm-up of {rising:,}, "
+                "where schedules are all alike; add --set train.warmup_steps=N, or take more --steps"
+            )
         self.baseline = config
         pairs = [pair for corpus in config.data.validation for pair in read_pairs(corpus, config.data)]
         self.sources, self.references = [pair.source for pair in pairs], [pair.target for pair in pairs]
 
     def pulled(self, lever: Lever) -> bool:
-        """Whether the recipe is so already."""
-        return bool(lever.overrides) and load_config(self.recipe, [*self.common, *lever.overrides]) == self.baseline
+        """Whether the recipe is so already, or has no use for what the lever sets."""
+        if not lever.overrides:
+            return False
+        config = load_config(self.recipe, [*self.common, *lever.overrides])
+        if any(override.startswith("train.optimiser=") for override in lever.overrides):
+            return config.train.optimiser == self.baseline.train.optimiser
+        return _in_use(config) == _in_use(self.baseline)
 
     def measure(self, lever: Lever, seed: int) -> Measured:
         """The figures of a lever's run, which is trained if need be."""
@@ -191,7 +207,7 @@ class Bench:
         folder = self.runs / f"{BASELINE if lever.of_search else lever.slug}-{seed}"
         command = f"regard train {self.recipe} --run {folder} {shlex.join(given)}"
         config = load_config(self.recipe, [*given, *(lever.overrides if lever.of_search else ())])
-        self._require(folder, given)
+        train_once(self.recipe, folder, given)
         finished = json.loads((folder / FINISHED).read_text(encoding="utf-8"))
         figures = self._translated(folder, config, lever)
         return Measured(
@@ -204,21 +220,6 @@ class Bench:
             parameters=finished["parameters"],
             **figures,
         )
-
-    def _require(self, folder: Path, overrides: Sequence[str]) -> None:
-        """See that a run is there, finished; what is there must be the same run."""
-        if (folder / CONFIG).exists() and load_config(folder / CONFIG) != load_config(self.recipe, overrides):
-            raise RegardError(f"{folder}: holds a run with other settings; choose another folder with --runs")
-        if not (folder / FINISHED).exists():
-            self._train(folder, overrides)
-
-    def _train(self, folder: Path, overrides: Sequence[str]) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        print(f"{folder}: {' '.join(overrides)}", file=sys.stderr, flush=True)
-        command = [sys.executable, "-m", "regard", "train", self.recipe, "--run", str(folder), *overrides]
-        code = subprocess.run([*command, "--json", str(folder / FINISHED)], stdout=sys.stderr).returncode
-        if code:
-            raise RegardError(f"{folder}: training left with exit code {code}; the same command goes on from there")
 
     def _translated(self, folder: Path, config: Config, lever: Lever) -> dict[str, Any]:
         """BLEU and chrF of the whole validation data; kept beside the run."""
@@ -236,6 +237,14 @@ class Bench:
         figures = {"bleu": score.value, "chrf": chrf(hypotheses, self.references).value, "signature": score.signature}
         write_figures(path, {"asked": asked, "figures": figures})
         return figures
+
+
+def _in_use(config: Config) -> Config:
+    """A configuration without the settings that its optimiser does not look at."""
+    if config.train.optimiser == "muon":
+        return config
+    idle = {name: field.default for name, field in TrainConfig.model_fields.items() if name.startswith("muon_")}
+    return config.model_copy(update={"train": config.train.model_copy(update=idle)})
 
 
 def chosen_levers(only: Sequence[str], own: Sequence[str]) -> list[Lever]:
@@ -262,7 +271,7 @@ def chosen_levers(only: Sequence[str], own: Sequence[str]) -> list[Lever]:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="recipes/multi30k-en-de-tiny.toml")
+    parser.add_argument("--recipe", default="recipes/multi30k-en-de.toml")
     parser.add_argument("--runs", type=Path, default=Path("runs/levers"), help="folder of the runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, help="train.max_steps of every run")

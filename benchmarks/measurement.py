@@ -7,11 +7,12 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from train_systems.machine import busy, cores
+from train_systems.machine import busy
 
 from regard import progress
 from regard.errors import RegardError
 from regard.figures import check_destination
+from regard.hardware import available_cores
 
 
 def run_measurement(name: str, json: str | None, measure: Callable[[Path], None]) -> int:
@@ -20,7 +21,9 @@ def run_measurement(name: str, json: str | None, measure: Callable[[Path], None]
     try:
         check_destination(json)
         if load := busy():
-            progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): do not trust its figures")
+            progress.note(
+                f"this machine is busy (load {load:.1f} on {available_cores()} cores): do not trust its figures"
+            )
         with tempfile.TemporaryDirectory(prefix=f"{name}.") as work:
             measure(Path(work))
     except RegardError as error:

@@ -1,9 +1,9 @@
 """How much a server does, beside the translator alone: many clients of `regard serve`, and one call for everything.
 
-    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de
-    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --json out.json
-    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --soak 100000
-    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de --overload
+    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de-tiny
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de-tiny --json out.json
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de-tiny --soak 100000
+    .venv/bin/python benchmarks/serve_load.py runs/multi30k-en-de-tiny --overload
 
 The server, the clients and the translator are processes of their own, on the same cores; server and translator take
 turns. benchmarks/README.md says what exactly is measured.
@@ -27,11 +27,12 @@ from rich.console import Console
 from serve_systems.results import Load, Overload, Rounds, Soak
 from serve_systems.server import Server
 from train_systems.following import environment
-from train_systems.machine import cores, machine
+from train_systems.machine import machine
 
 from regard import progress
 from regard.errors import RegardError
 from regard.figures import write_figures
+from regard.hardware import available_cores
 from regard.recipe import load_config
 from regard.serve.sentences import TELLING
 from regard.text.documents import take_apart
@@ -201,7 +202,12 @@ class Measurement:
 def _process(module: str, *arguments: object) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", f"serve_systems.{module}", *map(str, arguments)]
     return subprocess.Popen(
-        command, cwd=FOLDER, env=environment(cores()), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=FOLDER,
+        env=environment(available_cores()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
 
 

@@ -10,7 +10,6 @@ one that was interrupted goes on; so the same command goes on with whatever is l
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,16 +17,15 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from training_runs import train_once
+
 from regard.errors import RegardError
 from regard.figures import publish
-from regard.models.folder import CONFIG
-from regard.recipe import load_config
 from regard.train.log import LOG, read_log
 
 OPTIMISERS = ("adam", "muon")
 KINDS = ("bleu", "loss")
 FIGURES = ("step", "seconds")
-FINISHED = "finished.json"
 
 
 @dataclass(frozen=True)
@@ -147,20 +145,6 @@ def _cell(reached: Reached | None) -> str:
     return "not reached" if reached is None else f"{reached.step:,} in {reached.seconds:,.0f} s"
 
 
-def train(recipe: str, folder: Path, overrides: Sequence[str]) -> None:
-    """Train a run to its end, unless it is there already; what is there must be the same run."""
-    wanted = load_config(recipe, overrides)
-    if (folder / CONFIG).exists() and load_config(folder / CONFIG) != wanted:
-        raise RegardError(f"{folder}: holds a run with other settings; choose another folder with --runs")
-    if (folder / FINISHED).exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "regard", "train", recipe, "--run", str(folder), *overrides]
-    print(f"{folder}: {' '.join(overrides)}", file=sys.stderr, flush=True)
-    if code := subprocess.run([*command, "--json", str(folder / FINISHED)], stdout=sys.stderr).returncode:
-        raise RegardError(f"{folder}: training left with exit code {code}; the same command goes on from there")
-
-
 def compare(arguments: argparse.Namespace) -> Comparison:
     overrides = {"adam": list(arguments.set), "muon": [*arguments.set, *arguments.muon]}
     runs = []
@@ -169,7 +153,7 @@ def compare(arguments: argparse.Namespace) -> Comparison:
             own = [f"train.optimiser={name}", f"seed={seed}"]
             own += [f"train.max_steps={arguments.steps}"] if arguments.steps else []
             folder = arguments.runs / f"{name}-{seed}"
-            train(arguments.recipe, folder, [*overrides[name], *own])
+            train_once(arguments.recipe, folder, [*overrides[name], *own])
             runs.append(Run.read(folder, name, seed))
     goals = [Goal("bleu", value) for value in arguments.bleu] + [Goal("loss", value) for value in arguments.loss]
     return Comparison(arguments.recipe, overrides, goals, runs)

@@ -20,7 +20,7 @@ from typing import Any
 
 from rich.console import Console
 from train_systems.following import environment
-from train_systems.machine import busy, cores, machine
+from train_systems.machine import busy, machine
 from train_systems.measuring import Measurement
 from train_systems.peers import SYSTEMS, why_not
 from train_systems.results import ShapeResult, SystemResult
@@ -29,6 +29,7 @@ from train_systems.settings import BATCH_TOKENS, SHAPES, SOURCE, TARGET, Shape
 from regard import progress
 from regard.errors import RegardError
 from regard.figures import check_destination, write_figures
+from regard.hardware import available_cores
 
 FOLDER = Path(__file__).parent
 SHORTEST_CALIBRATION = 5.0
@@ -47,7 +48,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_destination(options.json)
         data = corpus_folder(options.data)
         if load := busy():
-            progress.note(f"this machine is busy (load {load:.1f} on {cores()} cores): do not trust its figures")
+            progress.note(
+                f"this machine is busy (load {load:.1f} on {available_cores()} cores): do not trust its figures"
+            )
         with tempfile.TemporaryDirectory(prefix="train_speed.") as work:
             _prepare(data, Path(work))
             results = Comparison(options, Path(work)).run()
@@ -159,7 +162,7 @@ class Comparison:
 
     def _measure(self, name: str, shape: Shape, result: ShapeResult) -> None:
         if name == "gemm":
-            found = self._try(name, shape, cores(), self.options.seconds / 2, result)
+            found = self._try(name, shape, available_cores(), self.options.seconds / 2, result)
             if found is not None:
                 result.gflops.append(found["gflops"])
                 result.flops_per_target_token = found["flops_per_target_token"]
@@ -223,7 +226,7 @@ def thread_choices(system: str) -> list[int]:
     """The numbers of threads that are tried for a system; gemm has all cores, and no choice."""
     if system == "gemm":
         return []
-    choices = sorted({1, cores()})
+    choices = sorted({1, available_cores()})
     return [0, *choices] if system == "regard" else choices
 
 

@@ -1,7 +1,7 @@
 """How fast regard translates, beside CTranslate2 and transformers: the same trained weights, sentences and beam.
 
     regard data multi30k
-    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de
+    regard train recipes/multi30k-en-de-tiny.toml --run runs/multi30k-en-de-tiny
     regard train recipes/multi30k-en-de-small.toml --run runs/m30k-small
     .venv/bin/python benchmarks/translate_speed.py --json out.json
 
@@ -23,7 +23,7 @@ from typing import Any
 from measurement import run_measurement
 from rich.console import Console
 from train_systems.following import environment
-from train_systems.machine import cores, machine
+from train_systems.machine import machine
 from translate_systems.results import Discipline, Rounds
 from translate_systems.systems import SINGLE_TRANSFORMERS, SYSTEMS, TRANSFORMERS_SENTENCES, Setting
 
@@ -32,10 +32,11 @@ from regard.data.tokenizer import Tokenizers
 from regard.errors import RegardError
 from regard.evaluate.metrics import bleu
 from regard.figures import write_figures
+from regard.hardware import available_cores
 from regard.portability.export import export_model
 
 FOLDER = Path(__file__).parent
-MODELS = {"tiny": "runs/multi30k-en-de", "small": "runs/m30k-small"}
+MODELS = {"tiny": "runs/multi30k-en-de-tiny", "small": "runs/m30k-small"}
 LONGEST = 1800.0
 WIDTH = 110
 """Columns of a table that goes to a file."""
@@ -111,7 +112,7 @@ class Comparison:
             export_model(folder, export, self.work / name / form, quantization=quantization)
 
     def _measure(self, discipline: Discipline) -> None:
-        tries = {name: SYSTEMS[name].settings(cores(), discipline.single) for name in self.options.systems}
+        tries = {name: SYSTEMS[name].settings(available_cores(), discipline.single) for name in self.options.systems}
         total = sum(len(settings) for settings in tries.values() if len(settings) > 1)
         total += self.options.rounds * len(tries)
         with progress.task(f"{discipline.model}, {discipline.name}", total) as work:

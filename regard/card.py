@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +12,8 @@ from regard.evaluate.metrics import MetricScore
 from regard.evaluate.report import Evaluation
 
 TESTED = "## On test data"
+OF_THE_RUN = ("## The model", "## How good it is")
+"""Sections that follow from a run; people may have written into the others."""
 
 
 def write(config: Config, result: Mapping[str, Any]) -> str:
@@ -49,6 +52,24 @@ def write(config: Config, result: Mapping[str, Any]) -> str:
         "`regard evaluate` measures BLEU and chrF with their signatures on your own test set.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def renewed(card: str, fresh: str) -> str:
+    """A card with what a run came to since, from a fresh one; figures of a test go where these are other weights."""
+    sections = {_title(section): section.rstrip() for section in _sections(fresh)}
+    replaced = {title: sections[title] for title in OF_THE_RUN}
+    old = {_title(section): section.rstrip() for section in _sections(card)}
+    changed = any(old.get(title, text) != text for title, text in replaced.items())
+    kept = [section for section in _sections(card) if not (changed and _title(section) == TESTED)]
+    return "\n\n".join(replaced.get(_title(section), section.rstrip()) for section in kept) + "\n"
+
+
+def _sections(card: str) -> list[str]:
+    return re.split(r"^(?=## )", card, flags=re.MULTILINE)
+
+
+def _title(section: str) -> str:
+    return section.partition("\n")[0].rstrip()
 
 
 def with_test(card: str, test: str, evaluation: Evaluation) -> str:

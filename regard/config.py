@@ -139,6 +139,9 @@ class ModelConfig(Section):
     tie: Literal["three-way", "target", "none"] = Field("three-way", description="which embeddings share weights")
     output_bias: bool = Field(False, description="a bias on the last layer's logits")
     scale_embeddings: bool = Field(True, description="multiply embeddings by the square root of the width")
+    start: str | None = Field(
+        None, description="a model folder whose vocabulary and weights a new run begins with (fine-tuning)"
+    )
     source_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
     target_vectors: str | None = Field(None, description="pretrained word vectors (word2vec text form)")
 
@@ -201,14 +204,16 @@ class TrainConfig(Section):
         0.0, ge=0, description="R-Drop: weight of the divergence of two passes with dropout of their own; 0: one pass"
     )
     ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
-    average_last: int = Field(1, ge=1, description="the final model is the mean of so many last checkpoints")
-    average_best: int = Field(1, ge=1, description="or of so many best ones, if that validates better")
+    average_last: int = Field(
+        1, ge=1, description="the final model is the mean of so many last checkpoints, if that is no worse"
+    )
+    average_best: int = Field(1, ge=1, description="or of so many best ones, if that is no worse")
     validate_every: int = Field(500, ge=1, description="steps between validations (and checkpoints)")
     validation_sentences: int = Field(500, ge=0, description="sentences translated for validation BLEU; 0: loss only")
     patience: int = Field(0, ge=0, description="stop after so many validations without a better one; 0: never")
     choose_by: Literal["loss", "bleu"] = Field("loss", description="what makes a validation better")
     keep_last: int = Field(2, ge=1, description="newest checkpoints to keep")
-    keep_best: int = Field(1, ge=0, description="best checkpoints to keep")
+    keep_best: int = Field(1, ge=0, description="best checkpoints to keep; the very best is kept in any case")
     max_bad_steps: int = Field(10, ge=1, description="stop after so many steps in a row whose loss is not finite")
     log_every: int = Field(50, ge=1, description="steps between lines of the log")
     threads: int = Field(0, ge=0, le=512, description="CPU threads; 0: as many as there are cores")
@@ -232,8 +237,7 @@ class TrainConfig(Section):
     @property
     def kept_checkpoints(self) -> tuple[int, int]:
         """How many of the newest and how many of the best are kept, those for means among them."""
-        best = max(self.keep_best, self.average_best) if self.average_best > 1 else self.keep_best
-        return max(self.keep_last, self.average_last), best
+        return max(self.keep_last, self.average_last), max(1, self.keep_best, self.average_best)
 
 
 class SearchConfig(Section):
@@ -243,13 +247,17 @@ class SearchConfig(Section):
     length_penalty: Literal["paper", "mean", "none"] = Field(
         "paper", description="paper: ((5+n)/6)^alpha (GNMT); mean: n^alpha; none: the sum of log-probabilities"
     )
-    alpha: float = Field(0.6, ge=0, description="strength of the length penalty")
+    alpha: float = Field(0.6, ge=0, le=10, description="strength of the length penalty")
     coverage_penalty: float = Field(
         0.0, ge=0, description="beta of GNMT's penalty for source tokens that got little attention; 0: none"
     )
-    max_length_factor: float = Field(2.0, gt=0, description="longest output: factor times the source's tokens + extra")
-    max_length_extra: int = Field(20, ge=1, description="tokens added to the factor's share")
-    max_length: int | None = Field(None, ge=1, description="longest output, in tokens, if the factor gives more")
+    max_length_factor: float = Field(
+        2.0, gt=0, le=1000, description="longest output: factor times the source's tokens + extra"
+    )
+    max_length_extra: int = Field(20, ge=1, le=100_000, description="tokens added to the factor's share")
+    max_length: int | None = Field(
+        None, ge=1, le=100_000, description="longest output, in tokens, if the factor gives more"
+    )
     min_length: int = Field(0, ge=0, le=100_000, description="shortest output, in tokens, end mark not counted")
     no_repeat_ngram: int = Field(0, ge=0, le=100, description="no n-gram of so many tokens comes twice; 0: any may")
     max_repeats: int = Field(
@@ -257,7 +265,7 @@ class SearchConfig(Section):
     )
     sampling: bool = Field(False, description="draw each token by chance instead of searching for the likeliest")
     samples: int = Field(1, ge=1, le=1000, description="outputs that sampling draws for each sentence")
-    temperature: float = Field(1.0, gt=0, description="of sampling: below 1 likely tokens become likelier yet")
+    temperature: float = Field(1.0, ge=1e-3, description="of sampling: below 1 likely tokens become likelier yet")
     top_k: int = Field(0, ge=0, description="draw from so many likeliest tokens alone; 0: from all")
     top_p: float = Field(1.0, gt=0, le=1, description="draw from the fewest likeliest tokens with this share of all")
     sampling_seed: int = Field(1, ge=0, lt=2**63, description="what the chance of sampling follows from")
@@ -311,6 +319,8 @@ class Config(Section):
             raise ValueError(
                 "`train.consistency` compares passes that differ by dropout alone: set `model.dropout` > 0"
             )
+        if self.train.choose_by == "bleu" and not self.train.validation_sentences:
+            raise ValueError('`train.choose_by = "bleu"` needs translations: set `train.validation_sentences` > 0')
         if self.train.shard and self.train.optimiser == "muon":
             raise ValueError('`train.shard` works for optimisers "adam" and "adamw": Muon needs whole matrices')
         if self.tokenizer.dropout and self.tokenizer.kind != "bpe":

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any, Protocol
@@ -27,17 +27,24 @@ class Report(Protocol):
     def to_json(self) -> Mapping[str, Any]: ...
 
 
-def check_destination(path: str | None, option: str = "--json") -> None:
-    """Refuse a place where figures cannot be written, before the work that makes them is done."""
+def check_destination(path: str | None, option: str = "--json", read: Iterable[Path | None] = ()) -> None:
+    """Refuse a place where figures cannot be written, or that is `read`, before the work that makes them is done."""
     if path is None or path == STANDARD_OUTPUT:
         return
     place = Path(path)
+    if any(source is not None and same_file(place, source) for source in read):
+        raise RegardError(f"{path}: is read by this command too; name another file for {option}")
     if place.is_dir():
         raise RegardError(f"{path}: is a folder; {option} wants the name of a file")
     if not place.parent.is_dir():
         raise RegardError(f"{path}: there is no folder {place.parent}; make it first, or name another file")
     if not os.access(place if place.exists() else place.parent, os.W_OK):
         raise RegardError(f"{path}: may not be written; name another file")
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two names are of one file."""
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def publish(report: Report, json_path: str | None) -> None:

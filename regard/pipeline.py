@@ -13,38 +13,36 @@ from typing import Any
 import torch
 
 from regard import card, progress
-from regard.atomic import explained, sweep, write_file
+from regard.atomic import explained, write_file
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.corpus import Pair, read_pairs
 from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers, train_tokenizer
-from regard.errors import ConfigError, RegardError
+from regard.errors import ConfigError
 from regard.evaluate.metrics import available_tokenize, bleu
 from regard.figures import json_text
+from regard.hardware import available_cores, processor_name
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
-from regard.models.folder import CARD, CONFIG, LoadedModel
+from regard.models.folder import CARD, LoadedModel
 from regard.models.pretrained import place_pretrained_vectors
+from regard.models.start import place_start, read_start
 from regard.native.library import why_not
 from regard.progress import note, task
-from regard.recipe import format_config, load_config
+from regard.run_folder import FINISHED, open_run
 from regard.search.options import plain_search
 from regard.search.translator import Translator
 from regard.text.profiles import learn_profiles, save_profiles
+from regard.train.checkpoint import CHECKPOINTS
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.probe import agreed_precision
-from regard.train.processes import available_cores, joined_team, leading_team, processes_for
+from regard.train.processes import joined_team, leading_team, processes_for
 from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
 from regard.train.tiny_numbers import tiny_numbers_are_zero
 from regard.train.validation import Bleu, Validator
-
-SAME_RUN = ("seed", "data", "tokenizer", "model")
-"""What must not change when a run goes on."""
-FINISHED = "finished.json"
-"""The figures of a run that came to its end; while it is under way, there are none."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +70,8 @@ class TrainResult:
             "target_tokens": outcome.tokens,
             "seconds": outcome.seconds,
             "processes": self.processes,
+            "processor": processor_name(),
+            "cores": available_cores(),
             "chosen": outcome.chosen,
             "validation": validation.metrics() if validation is not None else None,
             "curves": str(self.curves) if self.curves else None,
@@ -99,7 +99,7 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     with stop_request() as stop, stop.at_once():
         with team_of_torchrun(device, config.train.shard) as team:
             if team.leads:
-                _open_run(config, run, must_resume)
+                open_run(config, run, must_resume)
                 if not Tokenizers.exist(run):
                     learn_tokenizers(config).save(run)
             team.meet()
@@ -131,6 +131,8 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)
+    if config.model.start is not None and not (run / CHECKPOINTS).exists():
+        place_start(model, config)
     place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
     batches = TrainingBatches(prepared, tokenizers, config, pinned=device.type == "cuda", **place)
     validator = build_validator(config, tokenizers) if team.leads else None
@@ -144,47 +146,26 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     result = TrainResult(run, outcome, parameters, len(prepared), curves, team.size, team.leads)
     if team.leads:
         save_profiles(run, learn_profiles(prepared, config.data))
-        write_file(run / CARD, card.write(config, result.to_json()).encode())
+        _write_card(run / CARD, card.write(config, result.to_json()))
         write_file(run / FINISHED, json_text(result.to_json()).encode())
     return result
+
+
+def _write_card(path: Path, fresh: str) -> None:
+    """Write the card, or bring the one that is there up to date: what people wrote into it stays."""
+    with explained(path):
+        before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else fresh
+    write_file(path, card.renewed(before, fresh).encode())
 
 
 def _processes_here(team: Team) -> int:
     return int(os.environ.get("LOCAL_WORLD_SIZE", team.size))
 
 
-def check_run(config: Config, run: Path) -> None:
-    """Refuse a folder that holds another run."""
-    if run.exists() and not run.is_dir():
-        raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
-    if (run / CONFIG).exists():
-        before = load_config(run / CONFIG)
-        for section in SAME_RUN:
-            if getattr(before, section) != getattr(config, section):
-                key = _first_difference(section, before, config)
-                raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
-
-
-def _open_run(config: Config, run: Path, must_resume: bool) -> None:
-    """Make the run's folder, or see that what it holds belongs to this configuration."""
-    check_run(config, run)
-    if must_resume and not (run / CONFIG).exists():
-        raise RegardError(f"{run}: there is no run to resume here")
-    sweep(run)
-    with explained(run / FINISHED, "removed"):
-        (run / FINISHED).unlink(missing_ok=True)
-    write_file(run / CONFIG, format_config(config).encode())
-
-
-def _first_difference(section: str, before: Config, now: Config) -> str:
-    old, new = before.model_dump()[section], now.model_dump()[section]
-    if not isinstance(old, dict):
-        return section
-    return next(f"{section}.{key}" for key in old if old[key] != new[key])
-
-
 def learn_tokenizers(config: Config) -> Tokenizers:
-    """Learn a run's tokenizers from its training text."""
+    """Learn a run's tokenizers from its training text, or take those of the model that it begins with."""
+    if config.model.start is not None:
+        return read_start(config).tokenizers
     with task("learning the vocabulary"):
         languages = sorted({target for _, target in config.data.pairs}) if config.data.tags else []
         if config.tokenizer.shared:
@@ -254,7 +235,9 @@ def device_of(config: Config, number: int = 0) -> torch.device:
         device = torch.device(name)
     except RuntimeError:
         raise ConfigError(f"`train.device` is {name!r}: use auto, cpu, cuda or cuda:N") from None
-    if device.type != "cuda":
+    if device.type not in ("cpu", "cuda"):
+        raise ConfigError(f"`train.device` is {name!r}: use auto, cpu, cuda or cuda:N")
+    if device.type == "cpu":
         return device
     if not torch.cuda.is_available():
         raise ConfigError(f"`train.device` is {name!r}, but torch finds no CUDA device here; use cpu or auto")

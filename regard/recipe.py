@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from regard.config import Config
+from regard.config import PRESETS, Config
 from regard.errors import ConfigError
 
 
@@ -34,8 +34,13 @@ def parse_config(values: Mapping[str, Any], overrides: Iterable[str] = (), where
 
 
 def override_config(config: Config, overrides: Iterable[str]) -> Config:
-    """The same configuration with overrides laid over it."""
-    return parse_config(config.model_dump(exclude_none=True), overrides)
+    """The same configuration with overrides laid over it; another preset brings its sizes, where the old one's are."""
+    overrides = list(overrides)
+    values = config.model_dump(exclude_none=True)
+    if any(override.partition("=")[0].strip() == "model.preset" for override in overrides):
+        sizes = PRESETS[config.model.preset]
+        values["model"] = {key: value for key, value in values["model"].items() if sizes.get(key, ...) != value}
+    return parse_config(values, overrides)
 
 
 def format_config(config: Config) -> str:

@@ -9,6 +9,7 @@ import pytest
 @pytest.fixture(scope="module")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    playwright.expect.set_options(timeout=30_000)  # as long as everything else waits
     with playwright.sync_playwright() as engine:
         try:
             system = shutil.which("chromium") or shutil.which("google-chrome")

@@ -17,6 +17,7 @@ REPOSITORY = Path(__file__).parent.parent
 sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
 import train_speed  # noqa: E402
+from products import ProductsReport, Row, layers  # noqa: E402
 from train_systems import eole, joeynmt, peers, settings  # noqa: E402
 from train_systems.flops import flops_per_target_token, products  # noqa: E402
 from train_systems.following import CommandError, environment, family, follow, running  # noqa: E402
@@ -231,7 +232,7 @@ def test_missing_corpus_is_named_with_what_to_do(tmp_path, monkeypatch, capsys):
 
 
 def test_thread_choices(monkeypatch):
-    monkeypatch.setattr(train_speed, "cores", lambda: 2)
+    monkeypatch.setattr(train_speed, "available_cores", lambda: 2)
     assert train_speed.thread_choices("marian") == [1, 2]
     assert train_speed.thread_choices("regard") == [0, 1, 2]
     assert train_speed.thread_choices("gemm") == []
@@ -247,7 +248,7 @@ def comparison(monkeypatch, tmp_path, speed, *arguments):
         return {"tokens": speed(name, threads), "seconds": 1.0, "steps": 3, "peak_memory_mb": 7.0, "parameters": 5}
 
     asked: list[tuple[str, int]] = []
-    monkeypatch.setattr(train_speed, "cores", lambda: 2)
+    monkeypatch.setattr(train_speed, "available_cores", lambda: 2)
     monkeypatch.setattr(train_speed, "measure_in_child", measure)
     options = train_speed.parse(["--shape", "tiny", "--systems", "regard", "torch_nn", "gemm", *arguments])
     return train_speed.Comparison(options, tmp_path), asked
@@ -323,3 +324,17 @@ def test_a_command_that_ends_early_shows_its_last_words(tmp_path):
         running([sys.executable, "-c", script], tmp_path, threads=1) as command,
     ):
         follow(command, lambda line: False)
+
+
+def test_products_are_named_and_compared():
+    report = ProductsReport([Row("tiny: output", "forward", 90.0, 60.0), Row("tiny: output", "back", 80.0, 80.0)], None)
+    assert "tiny: output" in report.to_text()
+    assert "median of the ratios: 1.25" in report.to_text()
+    assert report.to_json()["rows"][0]["ratio"] == 1.5
+    assert "no products of our own here: no compiler" in ProductsReport(report.rows, "no compiler").to_text()
+
+
+def test_every_size_of_product_is_measured_once():
+    sizes = [(layer.inner, layer.outer) for layer in layers().values()]
+    assert len(sizes) == len(set(sizes))
+    assert {(128, 384), (256, 128), (1024, 256), (256, settings.VOCABULARY)} <= set(sizes)

@@ -191,6 +191,29 @@ CASES = {
         "evaluate --hypothesis three.fr --reference three.fr --beam 2",
         "--beam is for a model",
     ),
+    "output that is the reference": (
+        "evaluate model --source three.en --reference three.fr --output three.fr",
+        "three.fr: is read by this command too; name another file for --output",
+    ),
+    "output in no folder": (
+        "evaluate model --source three.en --reference three.fr --output none/out.fr",
+        "there is no folder none",
+    ),
+    "output of given translations": (
+        "evaluate --hypothesis three.fr --reference three.fr --output out.fr",
+        "--output is for what a model says",
+    ),
+    "figures over a target": ("score model --source three.en --target three.fr --json three.fr", "is read by this"),
+    "figures over a corpus": ("doctor --source three.en --target three.fr --json three.fr", "is read by this command"),
+    "plot in a folder": ("calibrate model three.en three.fr --plot folder", "folder: is a folder; --plot wants"),
+    "plot of another kind": ("calibrate model three.en three.fr --plot curve.pdf", "ends in .png"),
+    "alpha without a penalty": (
+        "translate model --input three.en --length-penalty none --alpha 2",
+        "`alpha` is the strength of a length penalty, and there is none",
+    ),
+    "alpha beyond measure": ("translate model --input three.en --alpha 1000", "search.alpha"),
+    "length beyond measure": ("translate model --input three.en --max-length 99999999999999999999", "max_length"),
+    "temperature of nothing": ("translate model --input three.en --sampling --temperature 1e-310", "temperature"),
     "lengths of no source": ("evaluate --hypothesis three.fr --reference three.fr --by-length", "--source"),
     # Scores
     "unequal pairs to score": ("score model --source three.en --target short.fr", "3 lines"),

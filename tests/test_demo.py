@@ -1,11 +1,13 @@
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import regard
-from regard.data.builtin import BuiltinPair, PronounCase, corpus, generate
+from regard.data.builtin import BuiltinPair, PronounCase, corpus, generate, write_builtin
+from regard.data.builtin.writing import is_written
 from regard.demo import run_demo
 from regard.demo.measure import SetScore, Shown, Trial, measure
 from regard.demo.result import DemoResult
@@ -62,6 +64,22 @@ def test_the_whole_way_from_the_corpus_to_the_page(small_corpus, tmp_path):
     text = result.to_text()
     assert "The animal didn't cross the street because it was too tired." in text
     assert str(result.page) in text
+
+
+def test_a_folder_with_another_run_is_left_as_it_was(small_corpus, tiny_run, tmp_path):
+    run = shutil.copytree(tiny_run, tmp_path / "run")
+    before = sorted(path.name for path in run.iterdir())
+    with pytest.raises(ConfigError, match="holds another run"):
+        run_demo(run, overrides=TINY)
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_the_text_of_another_seed_is_written_anew(small_corpus, tmp_path):
+    write_builtin(tmp_path, "fr", seed=1)
+    assert is_written(tmp_path, "fr", seed=1)
+    assert not is_written(tmp_path, "fr", seed=2)
+    assert not is_written(tmp_path, "zh", seed=1)
+    assert not is_written(tmp_path / "nowhere", "fr", seed=1)
 
 
 def test_the_recipe_reads_the_corpus_of_the_run(tmp_path):

@@ -119,6 +119,11 @@ def test_weights_of_the_recipe_stay(config, tmp_path):
     assert [corpus.weight for corpus in student_config(config, tmp_path, 0.0).data.train] == [2.0, 1.0]
 
 
+def test_a_folder_has_one_name_however_it_is_spelt(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert student_config(config, Path("run"), 0.0) == student_config(config, tmp_path / "run", 0.0)
+
+
 def test_mistakes_are_said_before_the_work(tiny_run, config, tmp_path, monkeypatch):
     run = tmp_path / "run"
     other = override_config(config, ["data.target_language=de"])

@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "regard"
 # What stands in a later row may import what stands in an earlier one or in its own, never the reverse.
 FLOW = (
     ("errors",),
-    ("atomic", "config", "figures", "progress", "untrusted"),
+    ("atomic", "config", "figures", "hardware", "progress", "untrusted"),
     ("recipe", "keys"),
     ("data",),
     ("text",),
@@ -23,7 +23,7 @@ FLOW = (
     ("search",),
     ("evaluate", "explain", "web"),
     ("portability",),
-    ("card",),
+    ("card", "run_folder"),
     ("pipeline",),
     ("distillation", "planning"),
     ("demo",),

@@ -14,6 +14,7 @@ from regard.recipe import format_config, load_config
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
 import levers
+import training_runs
 from levers import LEVERS, Lever, Measured, Table, chosen_levers, measure_levers, parse
 
 
@@ -33,7 +34,13 @@ def test_a_lever_that_the_recipe_has_pulled_is_left_out(recipe):
     bench = levers.Bench(parse(["--recipe", str(recipe), "--set", "model.norm=pre", "model.dropout=0.3"]))
     pulled = {lever.name for lever in chosen_levers([], []) if bench.pulled(lever)}
     assert {"pre-norm", "dropout 0.3", "no consistency"} <= pulled
+    assert {"Adam", "Muon 0.005"} <= pulled, "the recipe has Adam, which looks at no rate of Muon's"
     assert not pulled & {"baseline", "post-norm", "dropout 0.2", "consistency 1", "Muon", "greedy"}
+
+
+def test_a_budget_inside_the_warm_up_is_refused(recipe):
+    with pytest.raises(RegardError, match=r"20 steps end inside the warm-up of 20.*--set train\.warmup_steps=N"):
+        levers.Bench(parse(["--recipe", str(recipe), "--set", "train.warmup_steps=20"]))
 
 
 def measured(lever: str, seed: int, bleu: float) -> Measured:
@@ -80,8 +87,8 @@ def test_runs_are_done_once_and_no_other_data_is_read(recipe, tmp_path, monkeypa
     given = ["--recipe", str(recipe), "--runs", str(tmp_path / "runs"), "--steps", "6", "--only", "pre-norm", "greedy"]
     given += ["--set", "train.processes=1"]
     started = []
-    train = levers.Bench._train
-    monkeypatch.setattr(levers.Bench, "_train", lambda self, *given: started.append(given) or train(self, *given))
+    follow = training_runs.follow
+    monkeypatch.setattr(training_runs, "follow", lambda command: started.append(command) or follow(command))
     table = measure_levers(parse(given))
     assert [row["lever"] for row in table.rows()] == ["baseline", "pre-norm", "greedy"]
     assert len(started) == 2, "a lever of the search needs no run"

@@ -6,7 +6,7 @@ import pytest
 
 from regard.config import Config
 from regard.errors import ConfigError
-from regard.recipe import all_keys, format_config, load_config, parse_config
+from regard.recipe import all_keys, format_config, load_config, override_config, parse_config
 
 RECIPES = sorted((Path(__file__).parent.parent / "recipes").glob("*.toml"))
 
@@ -125,3 +125,11 @@ def test_resolved_form_states_every_default() -> None:
         part = getattr(Config(), section) if section else Config()
         if getattr(part, field) is not None:
             assert f"{name} = " in text
+
+
+def test_another_preset_brings_its_sizes_whichever_way_it_is_asked_for():
+    config = override_config(Config(), ["model.heads=8"])
+    larger = override_config(config, ["model.preset=base"]).model
+    assert (larger.preset, larger.width, larger.encoder_layers, larger.dropout) == ("base", 512, 6, 0.1)
+    assert override_config(config, ["model.preset=small"]).model.heads == 8, "it was not the preset's"
+    assert override_config(config, ["model.preset=base", "model.width=256"]).model.width == 256

@@ -11,8 +11,9 @@ from tiny_world import write_tiny_corpus
 from regard import card, pipeline
 from regard.errors import RegardError
 from regard.evaluate.evaluation import EvaluationOptions, evaluate_texts
-from regard.pipeline import FINISHED, train_run
+from regard.pipeline import train_run
 from regard.recipe import format_config, load_config, override_config
+from regard.run_folder import FINISHED
 from regard.train.log import read_log
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
@@ -103,9 +104,10 @@ def test_the_page_has_everything(reported):
         assert f"| {number} | {system['bleu']:.2f} | {low:.2f} to {high:.2f} |" in page
         assert f"`{system['bleu_signature']}`" in page
     assert f"| Others (2021) | 41.02 | {figures['single']['bleu']['mean'] - 41.02:+.2f} |" in page
-    assert "| ensemble of the runs | 2 together | beam 2 |" in page
+    assert "| ensemble of the runs | 2 together | beam 2, length penalty paper 0.6 |" in page
     assert "| single model, minimum Bayes risk | each of 2 |" in page
-    assert "beam 10, minimum Bayes risk by chrF" in page
+    assert "beam 10, length penalty paper 0.6, minimum Bayes risk by chrF" in page
+    assert "in ways not shown here" not in page
     assert f"--run {folder / 'run-2'} seed=2" in page
     assert page.count("<br>") == 2 * (10 + 5 + 5)
     for picture in ("curves", "attention-2", "attention-6", "attention-9"):
@@ -116,7 +118,7 @@ def test_the_page_has_everything(reported):
     assert len(lines) == 10
     cards = [(folder / run / "README.md").read_text(encoding="utf-8") for run in ("run-1", "run-2")]
     for text, system in zip(cards, figures["single"]["systems"], strict=True):
-        assert f"- Tiny, `validation.en`, beam 2: BLEU {system['bleu']:.2f} (95 %: " in text
+        assert f"- Tiny, `validation.en`, beam 2, length penalty paper 0.6: BLEU {system['bleu']:.2f} (95 %: " in text
 
 
 def test_a_test_set_is_translated_once_for_the_same_weights(world, runs, monkeypatch, tmp_path):
@@ -136,6 +138,15 @@ def test_a_test_set_is_translated_once_for_the_same_weights(world, runs, monkeyp
     first, second = changed.single.measured
     assert first.evaluation.bleu == second.evaluation.bleu
     assert (first.translated.earlier, second.translated.earlier) == (1, 0)
+
+
+def test_a_search_that_was_tried_on_a_test_set_is_told(world, runs, tmp_path):
+    report.run(arguments(world, runs, tmp_path / "page"))
+    for run in runs:
+        change(run, search__alpha=1.0)
+    report.run(arguments(world, runs, tmp_path / "page"))
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "run-1` was also given it with the same weights in ways not shown here (" in page
 
 
 @pytest.mark.parametrize(
@@ -283,9 +294,9 @@ def test_a_run_that_goes_on_counts_on_and_has_no_figures_meanwhile(tmp_path, mon
 
 
 def test_recipes_that_mirror_others():
-    tiny, raw = (load_config(RECIPES / f"multi30k-en-de-{name}.toml") for name in ("tiny", "raw"))
-    assert raw.model_copy(update={"data": tiny.data}) == tiny
-    assert raw.data.model_dump_json() == tiny.data.model_dump_json().replace("/tok/", "/raw/")
+    best, raw, french = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-de", "en-de-raw", "en-fr"))
+    assert raw.model_copy(update={"data": best.data}) == french.model_copy(update={"data": best.data}) == best
+    assert raw.data.model_dump_json() == best.data.model_dump_json().replace("/tok/", "/raw/")
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
     for ours, theirs in zip(

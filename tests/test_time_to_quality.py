@@ -1,6 +1,7 @@
 """The comparison of optimisers: what it finds in logs, and that a finished run is not done again."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from regard.recipe import format_config
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
-import time_to_quality
+import training_runs
 from time_to_quality import Comparison, Goal, Reached, Run, compare, parse
 
 
@@ -71,18 +72,18 @@ def test_runs_are_trained_once_and_must_be_the_same(tmp_path, monkeypatch):
     recipe.write_text(format_config(write_tiny_corpus(tmp_path / "corpus")), encoding="utf-8")
     started = []
 
-    def pretend(command, **_):
+    def pretend(command):
         """Leave what a run leaves."""
         started.append(command)
         folder = Path(command[command.index("--run") + 1])
-        config = time_to_quality.load_config(recipe, command[command.index("--run") + 2 : command.index("--json")])
+        config = training_runs.load_config(recipe, command[command.index("--run") + 2 : command.index("--json")])
         (folder / "config.toml").write_text(format_config(config), encoding="utf-8")
         line = {"step": 5, "kind": "validation", "seconds": 1.0, "loss": 1.0, "bleu": 40.0}
         (folder / "log.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
         (folder / "finished.json").write_text("{}", encoding="utf-8")
-        return time_to_quality.subprocess.CompletedProcess(command, 0)
+        return 0
 
-    monkeypatch.setattr(time_to_quality.subprocess, "run", pretend)
+    monkeypatch.setattr(training_runs, "follow", pretend)
     given = ["--recipe", str(recipe), "--runs", str(tmp_path / "runs"), "--seeds", "1", "2", "--bleu", "30"]
     given += ["--steps", "5", "--muon", "train.muon_learning_rate=0.01"]
     found = compare(parse(given))
@@ -92,3 +93,17 @@ def test_runs_are_trained_once_and_must_be_the_same(tmp_path, monkeypatch):
     assert len(started) == 4
     with pytest.raises(RegardError, match="other settings"):
         compare(parse([*given, "--set", "train.learning_rate=0.1"]))
+
+
+def test_who_ends_a_comparison_ends_its_training():
+    script = "import sys, training_runs; sys.exit(training_runs.follow([sys.executable, '-c', sys.argv[1]]))"
+    child = (
+        "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(75)); "
+        "print('up', file=sys.stderr, flush=True); time.sleep(60)"
+    )
+    benchmarks = Path(training_runs.__file__).parent
+    process = subprocess.Popen([sys.executable, "-c", script, child], cwd=benchmarks, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "up\n"
+    process.terminate()
+    assert process.wait(20) == 75

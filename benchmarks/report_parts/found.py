@@ -49,6 +49,7 @@ class Measured:
             "sentences_per_second": self.translated.sentences_per_second,
             "translated": self.translated.machine,
             "earlier_weights_on_this_test_set": self.translated.earlier,
+            "other_searches_on_this_test_set": len(self.translated.other_searches),
         }
 
 

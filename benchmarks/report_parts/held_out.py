@@ -85,8 +85,12 @@ class Translated:
     hypotheses: list[str]
     seconds: float
     machine: dict[str, Any]
+    key: str = ""
+    """Names the weights, the search and the text."""
     earlier: int = 0
     """How often the same folder's model was given this test set with other weights."""
+    other_searches: tuple[str, ...] = ()
+    """Keys of what the same weights made of this test set by another search, alone or in an ensemble."""
 
     @property
     def sentences_per_second(self) -> float:
@@ -104,18 +108,20 @@ def translate_once(system: System, held_out: HeldOut) -> Translated:
     key = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
     kept = system.folders[0] / KEPT
     path = kept / f"{held_out.source.name.split('.')[0]}-{key}.json"
-    known = [json.loads(other.read_text(encoding="utf-8")) for other in sorted(kept.glob("*.json")) if other != path]
-    earlier = {
-        tuple(each["asked"]["weights"]): None
-        for each in known
-        if each["asked"]["source"] == asked["source"] and not set(each["asked"]["weights"]) & set(asked["weights"])
+    others = {
+        other.stem.rpartition("-")[2]: json.loads(other.read_text(encoding="utf-8"))["asked"]
+        for other in sorted(kept.glob("*.json"))
+        if other != path
     }
+    others = {name: each for name, each in others.items() if each["source"] == asked["source"]}
+    same = tuple(name for name, each in others.items() if set(each["weights"]) & set(asked["weights"]))
+    earlier = {tuple(each["weights"]) for name, each in others.items() if name not in same}
     if path.exists():
         found = json.loads(path.read_text(encoding="utf-8"))["found"]
     else:
         found = _translated(system, held_out)
         write_file(path, json_text({"asked": asked, "found": found}).encode())
-    return Translated(**found, earlier=len(earlier))
+    return Translated(**found, key=key, earlier=len(earlier), other_searches=same)
 
 
 def _translated(system: System, held_out: HeldOut) -> dict[str, Any]:

@@ -64,10 +64,17 @@ def _training(report: Report) -> Iterator[str]:
     yield from table(["seed", "run", "steps", "minutes", "processes", "final weights", "validation loss"], rows)
     yield ""
     first, minutes = report.runs[0].figures, Spread.of([run.minutes for run in report.runs])
-    yield f"{first['parameters']:,} parameters, {first['pairs']:,} training pairs; {minutes.words('.1f')} minutes."
+    sizes = f"{first['parameters']:,} parameters, {first['pairs']:,} training pairs"
+    yield f"{sizes}; {minutes.words('.1f')} minutes{_where(report)}."
     yield "These count training with its validations and checkpoints, over all sessions of a run; learning the"
     yield "vocabulary before and choosing the weights after are not in them."
     yield ""
+
+
+def _where(report: Report) -> str:
+    """The machines that the runs were trained on, as far as they noted them."""
+    machines = {run.figures["processor"]: run.figures["cores"] for run in report.runs if "processor" in run.figures}
+    return "".join(f", on {cores} cores of {processor}" for processor, cores in machines.items())
 
 
 def _quality(report: Report, translations: Sequence[Path]) -> Iterator[str]:
@@ -108,11 +115,15 @@ def _quality(report: Report, translations: Sequence[Path]) -> Iterator[str]:
 
 def _used(report: Report) -> Iterator[str]:
     """How often the test set was looked at."""
-    earlier = [(each.system.folders[0], each.translated.earlier) for each in report.single.measured]
-    yield "Each model translated the test set once; that is kept beside it, and all figures are made from it."
-    for folder, times in earlier:
-        if times:
-            yield f"`{shown(folder)}` had been given this test set before, with other weights ({times})."
+    on_this_page = {each.translated.key for several in (report.single, *report.also) for each in several.measured}
+    yield "Each model translated the test set once by each search shown here; that is kept beside it, and all"
+    yield "figures are made from it."
+    for each in report.single.measured:
+        folder, found = shown(each.system.folders[0]), each.translated
+        if found.earlier:
+            yield f"`{folder}` had been given this test set before, with other weights ({found.earlier})."
+        if others := set(found.other_searches) - on_this_page:
+            yield f"`{folder}` was also given it with the same weights in ways not shown here ({len(others)})."
 
 
 def _published(report: Report) -> Iterator[str]:
@@ -218,6 +229,9 @@ def search_words(search: SearchConfig) -> str:
     """How a system searches, in words."""
     found = f"beam {search.beam}" if search.beam > 1 else "greedy"
     words = f"{search.samples} samples" if search.sampling else found
+    if search.beam > 1 and not search.sampling:
+        penalty = f"length penalty {search.length_penalty} {search.alpha:g}"
+        words += ", no length penalty" if search.length_penalty == "none" else f", {penalty}"
     words += ", minimum Bayes risk by chrF" if search.mbr else ""
     return words + (", int8" if search.compute == "int8" else "")
 

@@ -14,8 +14,8 @@ from typing import Any
 from regard.config import Config
 from regard.errors import RegardError
 from regard.models.folder import CONFIG, WEIGHTS
-from regard.pipeline import FINISHED
 from regard.recipe import load_config
+from regard.run_folder import FINISHED
 from regard.train.log import LOG, read_log
 
 MAY_DIFFER = ("seed", "train.threads", "train.processes")

@@ -36,7 +36,9 @@ class Crowd:
         self.expected = dict(zip(lines, translated, strict=bool(translated)))
         self.ends: Counter[str] = Counter()
         self.seconds: list[float] = []
-        self.different = self.sent = self.unsent = 0
+        self.bodies: list[tuple[int, bytes]] = []
+        """Answers that are to be compared when all is over: to do that meanwhile would take time from the server."""
+        self.sent = self.unsent = 0
         self.over = asyncio.Event()
 
     def _request(self, group: list[str]) -> bytes:
@@ -62,11 +64,18 @@ class Crowd:
         if status == "200":
             self.seconds.append(seconds)
             if self.expected:
-                found = json.loads(body)["translatedText"]
-                pairs = zip(self.groups[number], [found] if isinstance(found, str) else found, strict=True)
-                self.different += sum(self.expected[text] != translated for text, translated in pairs)
+                self.bodies.append((number, body))
         if not self.given.rate and self.ends.total() >= self.given.requests:
             self.over.set()
+
+    def different(self) -> int:
+        """How many translations are not what was expected."""
+        count = 0
+        for number, body in self.bodies:
+            found = json.loads(body)["translatedText"]
+            pairs = zip(self.groups[number], [found] if isinstance(found, str) else found, strict=True)
+            count += sum(self.expected[text] != translated for text, translated in pairs)
+        return count
 
 
 class Client(asyncio.Protocol):
@@ -171,7 +180,7 @@ async def measure(given: argparse.Namespace) -> dict[str, Any]:
         "seconds": seconds,
         "ends": dict(crowd.ends),
         "sentences": crowd.ends["200"] * given.group,
-        "different": crowd.different,
+        "different": crowd.different(),
         "unsent": crowd.unsent,
         "milliseconds": quantiles if crowd.seconds else None,
     }

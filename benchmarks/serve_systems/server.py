@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Self
 
 from train_systems.following import environment
-from train_systems.machine import cores
 from train_systems.measuring import process_memory_mb, process_peak_mb
 
 from regard.errors import RegardError
+from regard.hardware import available_cores
 
 LONGEST_START, LONGEST_STOP = 120.0, 60.0
 HOST = "127.0.0.1"
@@ -35,7 +35,7 @@ class Server:
         for setting in settings:
             command += ["--set", setting]
         self.process = subprocess.Popen(
-            command, env=environment(cores()), stdout=self._log, stderr=subprocess.STDOUT, text=True
+            command, env=environment(available_cores()), stdout=self._log, stderr=subprocess.STDOUT, text=True
         )
 
     def __enter__(self) -> Self:

@@ -74,7 +74,7 @@ def doctor(
 
     Names faults, duplicates, leakage and wrong scripts, with file and line.
     """
-    figures.check_destination(json)
+    figures.check_destination(json, read=(recipe, source, target, pairs, *(against or ())))
     from regard.commands.examining import CorpusFiles, examine_files, examine_recipe
 
     files = CorpusFiles(source, target, pairs, source_language, target_language)

@@ -50,8 +50,12 @@ def export(
 def import_(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="A Hugging Face model.", show_default=False)],
     output: Annotated[Path, typer.Option(metavar="MODEL", help="The model folder to write.")],
-    source_language: Annotated[str, typer.Option(metavar="CODE", help="What the model translates from.")] = "en",
-    target_language: Annotated[str, typer.Option(metavar="CODE", help="What the model translates to.")] = "de",
+    source_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="What the model translates from.  [default: what it says itself]")
+    ] = None,
+    target_language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="What the model translates to.  [default: what it says itself]")
+    ] = None,
     sentences: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Compare on these.  [default: built-in sentences]")
     ] = None,

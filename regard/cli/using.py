@@ -76,7 +76,9 @@ def calibrate(
 
     Keeps calibration.json in the model folder, which `regard translate --confidence` uses.
     """
-    figures.check_destination(json)
+    read = (source, reference)
+    figures.check_destination(json, read=read)
+    figures.check_destination(None if plot is None else str(plot), "--plot", read)
     from regard.commands.calibrating import calibrate_model, check_plot
 
     check_plot(plot)
@@ -104,7 +106,9 @@ def evaluate(
 
     Prints BLEU and chrF with their signatures, and compares with another system.
     """
-    figures.check_destination(json)
+    read = (*files.reference, files.source, files.hypothesis, files.against)
+    figures.check_destination(json, read=read)
+    figures.check_destination(None if files.output is None else str(files.output), "--output", read)
     from regard.commands.evaluating import EvaluationFiles, evaluate_files
     from regard.commands.translating import Languages
     from regard.evaluate.evaluation import EvaluationOptions
@@ -132,7 +136,7 @@ def score(
     json: Json = None,
 ) -> None:
     """Print the log-probability of given pairs."""
-    figures.check_destination(json)
+    figures.check_destination(json, read=(source, target))
     from regard.commands.scoring import score_files
     from regard.commands.translating import Languages
 

@@ -99,6 +99,8 @@ def check_plot(plot: Path | None) -> None:
     """Refuse a picture that cannot be drawn, before the work is done."""
     if plot is None:
         return
+    if plot.suffix.lower() != ".png":
+        raise InputError(f"{plot}: --plot draws a PNG; name a file that ends in .png")
     try:
         import matplotlib  # noqa: F401
     except ImportError:

@@ -66,6 +66,8 @@ def _evaluate(
         if idle is not None:
             flag = f"--{idle.replace('_', '-')}"
             raise InputError(f"{flag} is for a model that searches, and --hypothesis is there already; leave it out")
+        if files.output is not None:
+            raise InputError("--output is for what a model says, and --hypothesis is there already; leave it out")
         given = dataclasses.replace(
             options, source_language=languages.source or "", target_language=languages.target or ""
         )

@@ -10,6 +10,7 @@ from typing import TypeVar, Unpack
 
 from regard.data.lines import check_readable, read_lines
 from regard.errors import InputError
+from regard.figures import same_file
 from regard.models.ensemble import Average
 from regard.progress import task
 from regard.search.options import SearchOptions
@@ -35,9 +36,9 @@ class TranslationFiles:
         for path in sources:
             check_readable(path)
         for number, result in enumerate(results):
-            if any(_same(result, path) for path in sources):
+            if any(same_file(result, path) for path in sources):
                 raise InputError(f"{result}: is the input too; name another file for the output")
-            if any(_same(result, other) for other in results[:number]):
+            if any(same_file(result, other) for other in results[:number]):
                 raise InputError(f"{result}: two results would go into this file; name another one for one of them")
 
     def blocks(self) -> Iterator[tuple[list[str], list[str] | None]]:
@@ -118,10 +119,6 @@ def translate_lines(
                 )
                 writer.write(_nbest_lines(found, first_line))
             first_line += len(block)
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _nbest_lines(found: Sequence[Sequence[Translation]], first_line: int) -> list[str]:

@@ -44,6 +44,7 @@ class CorpusLines:
     target: str
     source_lines: int
     target_lines: int
+    usable_pairs: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,12 @@ class Report:
     def usable(self) -> bool:
         """Whether `regard train` would accept the corpus under its policy for bad lines."""
         stopped = self.on_bad_line == "error" and any(finding.cause in CAUSES for finding in self.findings)
-        return bool(self.usable_pairs) and not self.count("unequal-lines") and not stopped
+        return not self._without_usable_pair and not self.count("unequal-lines") and not stopped
+
+    @property
+    def _without_usable_pair(self) -> str | None:
+        """The first corpus of which nothing could be learned: training refuses it, whatever the others hold."""
+        return next((corpus.source for corpus in self.corpora if not corpus.usable_pairs), None)
 
     def count(self, cause: str) -> int:
         """How often a cause was found."""
@@ -107,6 +113,8 @@ class Report:
             return "cannot be trained on: the files are not aligned."
         if not self.usable_pairs:
             return "cannot be trained on: there is no usable pair."
+        if empty := self._without_usable_pair:
+            return f"cannot be trained on: there is no usable pair in {empty}."
         if not self.usable:
             return 'cannot be trained on as it is: there are bad lines, and data.on_bad_line is "error".'
         left_out = self.pairs - self.usable_pairs

@@ -70,7 +70,7 @@ class _Examination:
     ) -> None:
         self._data = data
         self._languages = languages
-        self._scripts = (scripts_of(languages[0]), scripts_of(languages[1]))
+        self._expect(languages)
         self._examples = examples
         self._faults = Faults(keep=examples)
         self._lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
@@ -85,10 +85,12 @@ class _Examination:
 
     def read(self, corpus: CorpusConfig, work: progress.Task) -> None:
         files = corpus_files(corpus)
+        if len(self._data.pairs) > 1:
+            self._expect(self._data.pair_of(corpus))
         first = sum(max(lines.source_lines, lines.target_lines) for lines in self._corpora)
         self._first_records.append(first)
         self._corpora.append(CorpusLines(*files, 0, 0))
-        lines = (0, 0)
+        lines, usable_before = (0, 0), self._faults.pairs
         try:
             for record in read_records(corpus, self._data):
                 lines = (record.line, record.line)
@@ -98,8 +100,12 @@ class _Examination:
         except UnequalLinesError as error:
             lines = error.source_lines, error.target_lines
             self._faults.add(Fault("unequal-lines", files[lines[0] > lines[1]], min(lines) + 1, str(error)))
-        self._corpora[-1] = CorpusLines(*files, *lines)
+        self._corpora[-1] = CorpusLines(*files, *lines, self._faults.pairs - usable_before)
         self._look_for_leaks()
+
+    def _expect(self, languages: tuple[str | None, str | None]) -> None:
+        self._expected = languages
+        self._scripts = (scripts_of(languages[0]), scripts_of(languages[1]))
 
     def _examine(self, record: Record, files: tuple[str, str], number: int) -> None:
         if record.faults:
@@ -124,7 +130,7 @@ class _Examination:
         self._lengths[side][len(text)] += 1
         self._words[side] += len(text.split())
         if is_wrong_script(text, self._scripts[side]):
-            expected = f"{self._languages[side]} is written in {' or '.join(self._scripts[side])}"
+            expected = f"{self._expected[side]} is written in {' or '.join(self._scripts[side])}"
             detail = f"mostly {main_script(text)}, where {expected}: {_short(text)}"
             self._faults.add(Fault("wrong-script", file, line, detail))
 
@@ -189,7 +195,8 @@ class _Examination:
     def _statistics(self, side: int) -> SideStatistics:
         lengths = self._lengths[side]
         characters = sum(length * count for length, count in lengths.items())
-        return SideStatistics.of(self._languages[side], self._scripts[side], characters, self._words[side], lengths)
+        language = self._languages[side]
+        return SideStatistics.of(language, scripts_of(language), characters, self._words[side], lengths)
 
 
 def _short(text: str) -> str:

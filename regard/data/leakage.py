@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from regard.config import CorpusConfig, DataConfig
+from regard.data.faults import Fault
 from regard.data.lines import raw_lines
 from regard.data.records import corpus_files, format_by_name, read_records
 from regard.data.sentences import HASH_TYPE, Hashes, as_numbers, normalized
@@ -46,19 +47,29 @@ def sentence_hash(text: str) -> int:
 
 
 def read_held_out(held_out: CorpusConfig | str | Path, data: DataConfig) -> list[HeldOutFile]:
-    """A held-out set as hashes: both sides of a corpus, or a plain file, compared with either side."""
+    """A held-out set as hashes: both sides of a corpus, or a plain file, compared with either side.
+
+    Of a corpus in which nothing can be read, there is nothing to compare; that is an error.
+    """
     if not isinstance(held_out, CorpusConfig):
         if not format_by_name(str(held_out)):
             return [HeldOutFile(str(held_out), None, _plain_file(held_out))]
         held_out = CorpusConfig(pairs=str(held_out))
     sides = (array(HASH_TYPE), array(HASH_TYPE))
+    fault: Fault | None = None
+    readable = 0
     for record in read_records(held_out, data):
         sides[0].append(sentence_hash(record.source))
         sides[1].append(sentence_hash(record.target))
+        readable += bool(record.source or record.target)
+        fault = fault or next(iter(record.faults), None)
     files = corpus_files(held_out)
     if not sides[0]:
         raise CorpusError(f"{files[0]}: empty, nothing to compare with; check the path")
-    return [HeldOutFile(files[side], side, as_numbers(sides[side])) for side in (0, 1)]
+    if not readable and fault is not None:
+        raise CorpusError(f"{fault}; no line can be read, so there is nothing to compare with")
+    one_pair = len(data.pairs) == 1  # of several, what is a source here may be a target there
+    return [HeldOutFile(files[side], side if one_pair else None, as_numbers(sides[side])) for side in (0, 1)]
 
 
 def _plain_file(path: str | Path) -> Hashes:

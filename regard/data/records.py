@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from regard.errors import CorpusError
 
 BYTES_A_CHARACTER = 32
 """Room for a line: two sides, each character as much as 12 bytes (`\\\\ud83d\\\\ude00` in JSON), and other columns."""
+
+FIRST_LINES = 100
+"""Of a TSV, by which its number of columns is told."""
 
 
 class UnequalLinesError(CorpusError):
@@ -130,18 +134,20 @@ Parse = Callable[[str], tuple[str, str]]
 
 
 def _read_tsv(path: str, _: str, data: DataConfig) -> Iterator[Record]:
-    return _read_parsed(path, data, _Columns().parse)
+    lines = raw_lines(path, _limit(data))
+    first = list(islice(lines, FIRST_LINES))
+    return _read_parsed(path, data, chain(first, lines), _Columns(first).parse)
 
 
 def _read_json_lines(path: str, _: str, data: DataConfig) -> Iterator[Record]:
-    return _read_parsed(path, data, _Objects(data).parse)
+    return _read_parsed(path, data, raw_lines(path, _limit(data)), _Objects(data).parse)
 
 
-def _read_parsed(path: str, data: DataConfig, parse: Parse) -> Iterator[Record]:
+def _read_parsed(path: str, data: DataConfig, lines: Iterable[bytes | None], parse: Parse) -> Iterator[Record]:
     """Records of one file with both sides on each line; `parse` raises ValueError with what is wrong."""
     check = PairCheck(path, path, data)
     limit = _limit(data)
-    for line, raw in enumerate(raw_lines(path, limit), start=1):
+    for line, raw in enumerate(lines, start=1):
         if raw is None:
             yield Record(line, "", "", (Fault("too-long", path, line, f"this line has more than {limit:,} bytes"),))
             continue
@@ -156,19 +162,19 @@ def _read_parsed(path: str, data: DataConfig, parse: Parse) -> Iterator[Record]:
 
 
 class _Columns:
-    """Source, tab, target. Further columns are not read, but every line must have as many as the first."""
+    """Source, tab, target. Further columns are not read, but every line must have as many as most of the first have."""
 
-    def __init__(self) -> None:
-        self._expected = 0
+    def __init__(self, first: Iterable[bytes | None]) -> None:
+        counts = Counter(line.count(b"\t") + 1 for line in first if line is not None and b"\t" in line)
+        self._expected = counts.most_common(1)[0][0] if counts else 2
 
     def parse(self, text: str) -> tuple[str, str]:
         columns = text.split("\t")
         if len(columns) < 2:
             raise ValueError("no tab between source and target")
-        self._expected = self._expected or len(columns)
         if len(columns) != self._expected:
             # a stray tab inside a sentence would cut it short without a word
-            raise ValueError(f"{len(columns)} columns where the first line has {self._expected}")
+            raise ValueError(f"{len(columns)} columns where the first lines have {self._expected}")
         return columns[0], columns[1]
 
 

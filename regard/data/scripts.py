@@ -101,6 +101,7 @@ _LEAST_LETTERS = 3
 _LEAST_SHARE = 0.3
 _WORD_SCRIPTS = {"Han": 4, "Kana": 2, "Hangul": 2}
 """A character of these scripts says as much as several letters: «Tom爱Mary。» is Chinese."""
+_LATIN_STRANGER = 0.25
 
 
 def scripts_of(language: str | None) -> tuple[str, ...]:
@@ -120,18 +121,35 @@ def is_wrong_script(text: str, scripts: tuple[str, ...]) -> bool:
     strangers = len(other.findall(text))
     if strangers < _LEAST_LETTERS:
         return False
-    weight = max(_WORD_SCRIPTS.get(script, 1) for script in scripts)
-    familiar = weight * len(right.findall(text))
+    familiar = _weight(scripts) * len(right.findall(text))
     return familiar < _LEAST_SHARE * (familiar + strangers)
 
 
 def share_in_scripts(text: str, scripts: tuple[str, ...]) -> float:
-    """Which share of a text's letters is of the scripts; all of it where none are known, or there is no letter."""
+    """How much of a text is of the scripts, from 0 to 1; all of it where none are known, or there is no letter.
+
+    Latin letters in another script are mostly names, and count little; in a text of Latin letters, others count whole.
+    """
     if not scripts:
         return 1.0
     right, other = _patterns(scripts)
-    familiar, strangers = len(right.findall(text)), len(other.findall(text))
+    familiar = _weight(scripts) * len(right.findall(text))
+    strangers = sum(_stranger_weight(character) for character in other.findall(text))
     return familiar / (familiar + strangers) if familiar + strangers else 1.0
+
+
+def letters_in_scripts(text: str, scripts: tuple[str, ...]) -> str:
+    """A text with a space in place of all words of other scripts."""
+    return re.sub(" +", " ", _patterns(scripts)[1].sub(" ", text)) if scripts else text
+
+
+def _stranger_weight(character: str) -> float:
+    script = _script(ord(character))
+    return _LATIN_STRANGER if script == "Latin" else _WORD_SCRIPTS.get(script or "", 1)
+
+
+def _weight(scripts: tuple[str, ...]) -> int:
+    return max(_WORD_SCRIPTS.get(script, 1) for script in scripts)
 
 
 def main_script(text: str) -> str:

@@ -29,6 +29,7 @@ from regard.data.vocabulary import (
     tag_for,
     tagged_language,
 )
+from regard.data.word_memory import WordMemory
 from regard.errors import CorpusError, InputError, ModelFolderError
 from regard.progress import task
 
@@ -55,6 +56,7 @@ class Tokenizer:
         self._bytes = [text.encode("utf-8") for text in self._texts]
         for byte in range(256):
             self._bytes[FIRST_BYTE_ID + byte] = bytes([byte])
+        self._words = WordMemory(self._cut)
 
     @property
     def plain(self) -> Tokenizer:
@@ -85,23 +87,20 @@ class Tokenizer:
         """The ids of each text."""
         rows: list[list[int]] = []
         for start in range(0, len(texts), _TEXTS_AT_A_TIME):
-            some = list(texts[start : start + _TEXTS_AT_A_TIME])
+            some = texts[start : start + _TEXTS_AT_A_TIME]
             try:
-                encodings = self.pipeline.encode_batch_fast(some, add_special_tokens=False)
-            except TypeError:  # the library's word for text that it cannot have as UTF-8
+                rows += self._words.encode(some)
+            except (AttributeError, TypeError):  # of what is no text, or none that the library can have as UTF-8
                 for text in some:
                     self.prepare(text)
                 raise
-            rows.extend(encoding.ids for encoding in encodings)
-        if self.kind == "wordpiece":
-            return [self._spelled(ids, text) for ids, text in zip(rows, texts, strict=True)]
         return rows
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of ids; marks are left out, and bytes that form no character become U+FFFD."""
         ids = list(ids)
         self._check(ids)
-        text = b"".join([self._bytes[index] for index in ids]).decode("utf-8", errors="replace")
+        text = b"".join(map(self._bytes.__getitem__, ids)).decode("utf-8", errors="replace")
         return text.removeprefix(" ")
 
     def ends(self, ids: Iterable[int]) -> list[int]:
@@ -122,7 +121,7 @@ class Tokenizer:
         """Each token in a printable form, for pictures: `▁the`, `ing`, `<0xE4>`, `</s>`; `▁` is a space."""
         ids = list(ids)
         self._check(ids)
-        return [self._printable[index] for index in ids]
+        return list(map(self._printable.__getitem__, ids))
 
     @cached_property
     def _printable(self) -> list[str]:
@@ -150,6 +149,13 @@ class Tokenizer:
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote; anything else is a ModelFolderError."""
         return cls(*read_tokenizer_file(path))
+
+    def _cut(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of each text, by the library."""
+        rows = [encoding.ids for encoding in self.pipeline.encode_batch_fast(texts, add_special_tokens=False)]
+        if self.kind == "wordpiece":
+            return [self._spelled(ids, text) for ids, text in zip(rows, texts, strict=True)]
+        return rows
 
     def _spelled(self, ids: list[int], text: str) -> list[int]:
         """Put bytes where a WordPiece model, which has no byte fallback, met a character outside its alphabet."""

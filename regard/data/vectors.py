@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,7 +79,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 if len(line) == LONGEST_LINE:
                     raise CorpusError(f"{path}:{number}: the line is too long; the text form of word2vec is wanted.")
                 yield number, line.rstrip(b" \r\n")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise CorpusError(f"{path} cannot be read: {reason}. It is named as pretrained vectors of the model.") from None
 

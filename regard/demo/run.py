@@ -12,6 +12,7 @@ from pathlib import Path
 from regard.config import Config
 from regard.data.builtin import TargetLanguage, generate, write_builtin
 from regard.data.builtin.showcase import SENTENCES
+from regard.data.builtin.writing import is_written
 from regard.demo.measure import SetScore, Shown, Trial, measure, show, try_trail
 from regard.demo.result import DemoResult, trial_sentence
 from regard.explain.capture import attention_of
@@ -23,6 +24,7 @@ from regard.models.folder import LoadedModel, load_model
 from regard.pipeline import TrainResult, train_run
 from regard.progress import duration, task
 from regard.recipe import parse_config
+from regard.run_folder import check_run
 from regard.search.translator import Translator
 
 LANGUAGE_NAMES = {"fr": "French", "zh": "Chinese"}
@@ -46,9 +48,10 @@ def run_demo(
     started = time.monotonic()
     run = Path(run)
     config = demo_config(run / "corpus", target_language, seed, overrides)
+    check_run(config, run)
     with task("making the built-in corpus"):
         corpus = generate(target_language, seed)
-        if not (run / "corpus" / "README.txt").exists():
+        if not is_written(run / "corpus", target_language, seed):
             write_builtin(run / "corpus", target_language, seed)
     training = train_run(config, run)
     loaded = load_model(run)

@@ -20,8 +20,9 @@ from regard.evaluate.metrics import bleu_metric
 from regard.evaluate.report import Evaluation
 from regard.models.ensemble import Average
 from regard.models.folder import WEIGHTS
-from regard.pipeline import TrainResult, check_run, train_run
+from regard.pipeline import TrainResult, train_run
 from regard.progress import note, task
+from regard.run_folder import check_run
 from regard.search.options import SearchOptions, search_config
 from regard.search.translator import Translator
 from regard.train.signals import stop_request
@@ -122,9 +123,12 @@ def distill_run(
 
 def student_config(config: Config, run: Path, original: float) -> Config:
     """The recipe with the teacher's translations in the place of its text, or beside it."""
+    here = run.absolute()  # by one name, however the folder is spelt
+    if here.is_relative_to(Path.cwd()):
+        here = here.relative_to(Path.cwd())
 
     def translated(number: int, corpus: CorpusConfig) -> CorpusConfig:
-        path = str(run / FOLDER / str(number) / PAIRS)
+        path = str(here / FOLDER / str(number) / PAIRS)
         return CorpusConfig(pairs=path, weight=corpus.weight, languages=corpus.languages)
 
     corpora = [translated(number, corpus) for number, corpus in enumerate(config.data.train)]

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from regard.config import Config
+from regard.data.vocabulary import FIRST_LEARNED_ID
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
 
@@ -86,13 +87,21 @@ def describe(
     config: Config, source_vocabulary: int | None = None, target_vocabulary: int | None = None, length: int = 25
 ) -> Description:
     """Describe the model of a configuration; without vocabulary sizes, the tokenizer is taken to be full."""
-    source = source_vocabulary or config.tokenizer.vocabulary_size
-    target = target_vocabulary or config.tokenizer.vocabulary_size
+    source = source_vocabulary or _full(config, source=True)
+    target = target_vocabulary or _full(config)
     with torch.device("meta"):
         model = build_model(config.model, source, target)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     operations = _operations(config, target, length)
     return Description(config.model.architecture, source, target, tuple(_parts(model)), parameters, length, operations)
+
+
+def _full(config: Config, source: bool = False) -> int:
+    """The size of a vocabulary that is full; one of bytes cannot be larger than its bytes and marks."""
+    tags = len({target for _, target in config.data.pairs}) if config.data.tags else 0
+    if config.tokenizer.kind != "byte":
+        return config.tokenizer.vocabulary_size
+    return FIRST_LEARNED_ID + (tags if source or config.tokenizer.shared else 0)
 
 
 def _parts(model: SequenceToSequence) -> Iterator[Part]:
@@ -115,11 +124,17 @@ def _kind(module: nn.Module) -> str:
 def _operations(config: Config, target_vocabulary: int, length: int) -> Operations:
     """Count matrix products: two operations for each weight that a token meets, and for each pair it attends to."""
     model = config.model
-    width, gates = model.width, 2 if model.activation in ("gated-gelu", "swiglu") else 1
+    width, head, gates = (
+        model.width,
+        model.width // model.heads,
+        2 if model.activation in ("gated-gelu", "swiglu") else 1,
+    )
     projections = 2 * 4 * width * width
     feed_forward = 2 * (gates + 1) * width * model.feed_forward
+    # `general` turns each query once more, `additive` each query and each key; a pair costs the same in all
+    score = 2 * {"general": 1, "additive": 2}.get(model.score, 0) * width * head
     # a query meets every key, and every value is weighted; a masked query meets half of them
     attended = 2 * 2 * length * width
-    encoder = model.encoder_layers * (projections + attended + feed_forward)
-    decoder = model.decoder_layers * (2 * projections + attended // 2 + attended + feed_forward)
+    encoder = model.encoder_layers * (projections + score + attended + feed_forward)
+    decoder = model.decoder_layers * (2 * (projections + score) + attended // 2 + attended + feed_forward)
     return Operations(encoder, decoder, 2 * width * target_vocabulary)

@@ -120,9 +120,9 @@ class Transformer(SequenceToSequence):
         attends: list[Attend] = [layer.attention.attend for layer in layers]
         attends += [layer.cross.attend for layer in self._decoder_layers()]
         plain = all(attend.plain and attend.scale is not None for attend in attends)
-        rotated = any(layer.attention.rotation is not None for layer in layers)
-        if not plain or rotated or not all(_has_relu(layer.feed_forward) for layer in layers):
+        if not plain or not all(_has_relu(layer.feed_forward) for layer in layers):
             return None
+        rotation = layers[0].attention.rotation
         encoder_norm, decoder_norm = (
             norm if isinstance(norm, nn.LayerNorm) else None for norm in (self.encoder_norm, self.decoder_norm)
         )
@@ -133,6 +133,7 @@ class Transformer(SequenceToSequence):
             decoder=[_decoder_parts(layer) for layer in self._decoder_layers()],
             heads=attends[0].heads,
             score_scale=attends[0].scale or 1.0,
+            rotation=None if rotation is None else lambda count: rotation.tables(0, count, self.output.weight),
             encoder_norm=encoder_norm,
             decoder_norm=decoder_norm,
             output=self.output,

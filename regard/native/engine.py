@@ -54,6 +54,7 @@ class ModelStructure(ctypes.Structure):
         *((name, _Norm) for name in ("encoder_norm", "decoder_norm")),
         ("output", MatrixStructure),
         *((name, LONG) for name in ("before", "total")),
+        *((name, POINTER) for name in ("straight", "crossed")),
     )
     kept: list[object]
 
@@ -201,7 +202,11 @@ class PackedTransformer:
         return packed.structure
 
     def _embed(self, structure: ModelStructure, positions: int) -> None:
-        """Give both embeddings their positions, as many as are wanted now and perhaps more."""
+        """Let the model count positions, as many as are wanted now and perhaps more."""
+        if self.parts.rotation is not None:
+            tables = self.parts.rotation(self._positions)
+            structure.straight, structure.crossed = pointers(*tables)
+            structure.kept.append(tables)
         for name, embedding in (("source", self.parts.source), ("target", self.parts.target)):
             table = self._tables.get(id(embedding))
             if table is None or isinstance(table, nn.Parameter) or len(table) < self._positions:

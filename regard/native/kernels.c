@@ -54,6 +54,17 @@ static void gather(int count, int width, const float *rows, long next_row, const
             store(gathered + n * width + column, load(rows + n * next_row + column) + load(bias + column));
 }
 
+/* Turn rows [count, width] by the angles of their positions, or back by these. */
+static void rotate(int count, const Shape *shape, int back, float *rows, long next_row) {
+    for (int n = 0; shape->straight && n < count; n++)
+        for (int column = 0; column < shape->width; column += LANES) {
+            const long at = (long)n * shape->width + column;
+            const vector crossed = load(shape->crossed + at);
+            float *place = rows + n * next_row + column;
+            store(place, rotated(load(place), load(shape->straight + at), back ? -crossed : crossed));
+        }
+}
+
 /* Columns become rows: from [count, width] to [width, padded], zeros after `count`. */
 static void turn(int count, int width, int padded, const float *rows, float *turned) {
     for (int column = 0; column < width; column++)
@@ -98,8 +109,10 @@ void attention_forward(
             float *w = weights + (sentence * shape->heads + head) * queries * padded;
             if (shape->mask_head || (shape->mask_sentence && head == 0)) open_keys(shape, mask, sentence, head, open);
             gather(keys, width, key + sentence * shape->key_sentence + at, shape->key_row, key_bias + at, rows);
+            rotate(keys, shape, 0, rows, width);
             turn(keys, width, padded, rows, turned);
             gather(queries, width, query + sentence * shape->query_sentence + at, shape->query_row, query_bias + at, rows);
+            rotate(queries, shape, 0, rows, width);
             multiply(queries, rows, width, 1, width, turned, padded, padded, w, padded);
             for (int row = 0; row < queries; row++) {
                 float *scores = w + row * padded;
@@ -127,13 +140,13 @@ void attention_forward(
 }
 
 /* The gradients by query, key and value, which lie as these do; adds to those by the biases. What is given and made of
- * gradients begins with sentence `first`. That by the key's bias is
+ * gradients begins with sentence `first`. Where nothing is turned, that by the key's bias is
  * zero, for it moves all scores of a query alike; a sum would only be the noise of rounding. */
 void attention_backward(
     const Shape *shape, long begin, long end, long first, const float *query, const float *key, const float *value,
     const float *query_bias, const float *key_bias, const float *value_bias, const float *weights,
     const float *gradient, float *by_query, float *by_key, float *by_value, float *by_query_bias,
-    float *by_value_bias) {
+    float *by_key_bias, float *by_value_bias) {
     const int queries = shape->queries, keys = shape->keys, width = shape->width, padded = shape->padded;
     float rows[MAX_WIDTH * MAX_KEYS], turned[MAX_WIDTH * MAX_KEYS], by_scores[MAX_KEYS * MAX_KEYS];
     for (long sentence = begin; sentence < end; sentence++) {
@@ -160,10 +173,15 @@ void attention_backward(
                 for (int n = 0; n < padded; n += LANES) store(d + n, load(p + n) * (load(d + n) - mean) * shape->scale);
             }
             gather(keys, width, key + at_key, shape->key_row, key_bias + at, rows);
+            rotate(keys, shape, 0, rows, width);
             multiply(queries, by_scores, padded, 1, keys, rows, width, width, to_query, shape->query_row);
+            rotate(queries, shape, 1, to_query, shape->query_row);
             add_rows(queries, width, to_query, shape->query_row, by_query_bias + at);
             gather(queries, width, query + at_query, shape->query_row, query_bias + at, rows);
+            rotate(queries, shape, 0, rows, width);
             multiply(keys, by_scores, 1, padded, queries, rows, width, width, to_key, shape->key_row);
+            rotate(keys, shape, 1, to_key, shape->key_row);
+            if (shape->straight) add_rows(keys, width, to_key, shape->key_row, by_key_bias + at);
         }
     }
 }

@@ -47,6 +47,16 @@ static void embed(const Embedding *embedding, long width, int32_t token, int32_t
     }
 }
 
+/* Queries and keys [2 width] of one position are turned, where the model wants that. */
+static void rotate(const Model *model, long position, float *made) {
+    const long each = model->width / model->heads;
+    for (long first = 0; model->straight && first < 2 * model->width; first += each)
+        for (long n = 0; n < each; n += LANES) {
+            const long at = position * each + n;
+            store(made + first + n, rotated(load(made + first + n), load(model->straight + at), load(model->crossed + at)));
+        }
+}
+
 /* Scores [count, rounded up] become shares, but for a factor that is given back; those after `count` become 0. */
 static float shares(long count, float *score) {
     const long padded = padded_to_lanes(count);
@@ -133,7 +143,8 @@ void encode(
         const float *entered = enter(model, rows, layer->attention_norm, x, space.narrow);
         apply(&layer->query_key_value, rows, entered, space.quantised, 0, space.wide);
         for (long sentence = 0, first = 0; sentence < sentences; first += lengths[sentence++]) {
-            const float *made = space.wide + first * 3 * width;
+            float *made = space.wide + first * 3 * width;
+            for (long n = 0; n < lengths[sentence]; n++) rotate(model, n, made + n * 3 * width);
             turn(lengths[sentence], width, made + width, 3 * width, space.turned);
             for (long n = 0; n < lengths[sentence]; n++)
                 attend_to_sentence(
@@ -179,8 +190,9 @@ void decode(const Model *model, const Rows *given, Space space, float *x) {
         const float *entered = enter(model, rows, layer->attention_norm, x, space.narrow);
         apply(&layer->query_key_value, rows, entered, space.quantised, 0, space.wide);
         for (long row = 0; row < rows; row++) {
-            const float *made = space.wide + row * 3 * width;
+            float *made = space.wide + row * 3 * width;
             const long before = given->positions[row];
+            rotate(model, before, made);
             memcpy(given->own[row] + offset, made + width, 2 * width * sizeof(float));
             memcpy(space.places, given->earlier + row * given->longest, before * sizeof(float *));
             space.places[before] = given->own[row];

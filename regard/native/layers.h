@@ -35,6 +35,7 @@ typedef struct {
     Norm encoder_norm, decoder_norm;
     Matrix output;
     long before, total; /* decoder layers times width: of the models before it, where several search, and of all */
+    const float *straight, *crossed; /* [longest, width / heads]: see `rotated`; null where queries and keys are as made */
 } Model;
 
 typedef struct {

@@ -24,8 +24,9 @@ SOURCES = tuple(
         "kernels.c",
         "consistency.c",
         "residual.c",
-        "sublayers.c",
         "products.c",
+        "multiply.c",
+        "sublayers.c",
         "layers.c",
         "choice.c",
         "average.c",
@@ -39,7 +40,10 @@ HEADERS = tuple(
     Path(__file__).with_name(name)
     for name in (
         "vectors.h",
+        "blocks.h",
+        "multiply.h",
         "kernels.h",
+        "projections.h",
         "residual.h",
         "products.h",
         "layers.h",
@@ -67,9 +71,24 @@ class SpaceStructure(ctypes.Structure):
     _fields_ = tuple((name, POINTER) for name in ("wide", "narrow", "scores", "turned", "places", "bytes", "scales"))
 
 
+class FactorStructure(ctypes.Structure):
+    """`Factor` of multiply.h: a matrix as it lies."""
+
+    _fields_ = (("at", POINTER), ("row", LONG), ("column", LONG), ("panel", LONG))
+
+
+class EndingStructure(ctypes.Structure):
+    """`Ending` of multiply.h: what becomes of a product's sums."""
+
+    _fields_ = (("keep", ctypes.c_int), ("positive", ctypes.c_int), ("bias", POINTER))
+
+
 FUNCTIONS = {
+    "multiply_matrices": [LONG, LONG, LONG, FactorStructure, FactorStructure, EndingStructure, POINTER, LONG],
+    "lay_out_panels": [LONG, LONG, FactorStructure, POINTER],
+    "multiplies_fast": [],
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
-    "attention_backward": [POINTER, LONG, LONG, LONG, *[POINTER] * 13],
+    "attention_backward": [POINTER, LONG, LONG, LONG, *[POINTER] * 14],
     "add_norm_forward": [LONG, LONG, LONG, FLOAT, *[POINTER] * 9],
     "add_norm_backward": [LONG, LONG, LONG, *[POINTER] * 10],
     "relu_forward": [LONG, LONG, LONG, *[POINTER] * 2],
@@ -91,7 +110,13 @@ FUNCTIONS = {
     "takes_bytes": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
-RESULTS = {"takes_bytes": ctypes.c_int, "open_search": POINTER, "join_search": LONG, "run_search": LONG}
+RESULTS = {
+    "multiplies_fast": ctypes.c_int,
+    "takes_bytes": ctypes.c_int,
+    "open_search": POINTER,
+    "join_search": LONG,
+    "run_search": LONG,
+}
 TRIAL = """
 import ctypes, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -133,6 +158,12 @@ def takes(x: Tensor) -> bool:
 def pointers(*tensors: Tensor | None) -> list[int | None]:
     """Where tensors begin in memory; they must live until the kernel has ended."""
     return [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+
+
+def multiplies_fast() -> bool:
+    """Whether products of our own are the faster ones here."""
+    kernels = library()
+    return kernels is not None and bool(kernels.multiplies_fast())
 
 
 @cache

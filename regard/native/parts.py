@@ -55,6 +55,8 @@ class TransformerParts:
     decoder: Sequence[DecoderLayerParts]
     heads: int
     score_scale: float
+    rotation: Callable[[int], tuple[Tensor, Tensor]] | None
+    """The tables [n, D / heads] of rotary positions, for n of them, as `Rotation` makes them."""
     encoder_norm: nn.LayerNorm | None
     decoder_norm: nn.LayerNorm | None
     output: nn.Linear

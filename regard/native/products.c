@@ -4,34 +4,20 @@
 #define PART 128            /* inputs of a panel of floats that stay in the nearest cache */
 #define CACHED_FLOATS 65536 /* as much of x as stays in the cache beside a panel */
 
-/* What a block of rows needs: rows of x `row_distance` apart, one panel or a part of its inputs, results `next` apart. */
-typedef struct {
-    long inputs, row_distance;
-    int begins, ends; /* whether these are the first inputs, and the last */
-    const float *x, *panel;
-    const uint8_t *x_bytes;
-    const int8_t *bytes;
-    const float *x_scales, *scales, *bias;
-    const int32_t *sums;
-    int positive;
-    float *to;
-    long next;
-    const float *ahead; /* what will be needed next, to be fetched meanwhile: one line of `ahead_step` for each input */
-    long ahead_step;
-} Block;
-
 /* The blocks below are written for up to six rows, with four sums each that must stay in registers: named variables,
  * and conditions on `count` that are known when it is compiled. */
 #define EACH_ROW(DO) DO(0, a) DO(1, b) DO(2, c) DO(3, d) DO(4, e) DO(5, f)
 #define VALUES(type, name, value) type name##0 = value, name##1 = value, name##2 = value, name##3 = value;
 
-INLINE void put(vector value, int part, const Block *block, int row) {
+INLINE void put(vector value, int part, const RowBlock *block, int row) {
+    if (block->adds) value += load(block->to + row * block->next + part * LANES);
     if (block->ends && block->bias) value += load(block->bias + part * LANES);
     store(block->to + row * block->next + part * LANES, block->ends && block->positive ? larger(value, all(0)) : value);
 }
 
-INLINE void float_block(const int count, const Block *block) {
-    const long inputs = block->inputs, distance = block->row_distance, next = block->next;
+INLINE void float_block(const int count, const RowBlock *block) {
+    const long inputs = block->inputs, distance = block->row_distance, step = block->step, next = block->next;
+    const long panel_step = block->panel_step;
     const float *panel = block->panel, *x = block->x, *to = block->to;
 #define DECLARE(row, name) VALUES(vector, name, all(0))
 #define CONTINUE(row, name)                                                                      \
@@ -56,7 +42,7 @@ INLINE void float_block(const int count, const Block *block) {
     }
     const float *ahead = block->ahead;
     const long ahead_step = block->ahead_step;
-    for (long n = 0; n < inputs; n++, x++, panel += PANEL, ahead += ahead_step) {
+    for (long n = 0; n < inputs; n++, x += step, panel += panel_step, ahead += ahead_step) {
         __builtin_prefetch(ahead, 0, 2);
         const vector weight0 = load(panel), weight1 = load(panel + LANES);
         const vector weight2 = load(panel + 2 * LANES), weight3 = load(panel + 3 * LANES);
@@ -74,12 +60,12 @@ INLINE void float_block(const int count, const Block *block) {
 /* Adds products of four bytes each; the compiler's own function makes it copy every sum. */
 #define ADD_PRODUCTS(sum, factor, weight) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(factor), "v"(weight))
 
-INLINE void put_bytes(__m512i sum, int part, const Block *block, int row) {
+INLINE void put_bytes(__m512i sum, int part, const RowBlock *block, int row) {
     const __m512i whole = _mm512_sub_epi32(sum, _mm512_loadu_si512(block->sums + part * LANES));
     put((vector)_mm512_cvtepi32_ps(whole) * (load(block->scales + part * LANES) * block->x_scales[row]), part, block, row);
 }
 
-INLINE void byte_block(const int count, const Block *block) {
+INLINE void byte_block(const int count, const RowBlock *block) {
     const long inputs = block->inputs, distance = block->row_distance;
     const int8_t *panel = block->bytes;
     const uint8_t *x = block->x_bytes;
@@ -112,19 +98,21 @@ int takes_bytes(void) { return 1; }
 
 #else
 
-INLINE void byte_block(const int count, const Block *block) { (void)count, (void)block; }
+INLINE void byte_block(const int count, const RowBlock *block) { (void)count, (void)block; }
 
 int takes_bytes(void) { return 0; }
 
 #endif
 
 #define BLOCKS(count)                                                                                       \
-    static __attribute__((noinline)) void floats_##count(const Block *block) { float_block(count, block); } \
-    static __attribute__((noinline)) void bytes_##count(const Block *block) { byte_block(count, block); }
+    static __attribute__((noinline)) void floats_##count(const RowBlock *block) { float_block(count, block); } \
+    static __attribute__((noinline)) void bytes_##count(const RowBlock *block) { byte_block(count, block); }
 BLOCKS(1) BLOCKS(2) BLOCKS(3) BLOCKS(4) BLOCKS(5) BLOCKS(6)
 
-static void (*const blocks[2][ROWS_AT_ONCE])(const Block *) = {
+static void (*const blocks[2][ROWS_AT_ONCE])(const RowBlock *) = {
     {floats_1, floats_2, floats_3, floats_4, floats_5, floats_6}, {bytes_1, bytes_2, bytes_3, bytes_4, bytes_5, bytes_6}};
+
+void multiply_rows(int count, const RowBlock *block) { blocks[0][count - 1](block); }
 
 /* Rows from `row` on, against the inputs from `first` to `end` of one panel. */
 static void multiply_block(
@@ -132,13 +120,15 @@ static void multiply_block(
     int positive, float *to, long next, const float *ahead) {
     const long inputs = matrix->inputs, at = panel * PANEL;
     const int in_bytes = matrix->bytes != 0;
-    const Block block = {
+    const RowBlock block = {
         .inputs = end - first,
         .row_distance = inputs,
+        .step = 1,
         .begins = first == 0,
         .ends = end == inputs,
         .x = x + row * inputs + first,
         .panel = in_bytes ? 0 : matrix->panels + at * inputs + first * PANEL,
+        .panel_step = PANEL,
         .x_bytes = in_bytes ? space.bytes + row * inputs : 0,
         .bytes = in_bytes ? matrix->bytes + at * inputs : 0,
         .x_scales = in_bytes ? space.scales + row : 0,

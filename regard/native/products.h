@@ -4,10 +4,7 @@
 #ifndef REGARD_PRODUCTS_H
 #define REGARD_PRODUCTS_H
 
-#include "vectors.h"
-
-#define PANEL 64       /* outputs side by side; must agree with packing.py */
-#define ROWS_AT_ONCE 6 /* rows of results that are held in registers, four vectors each */
+#include "blocks.h"
 
 typedef struct {
     long inputs, outputs;

@@ -42,6 +42,7 @@ class ResidentSearch:
 
     def join(self, prepared: Prepared) -> None:
         """Let sentences take part."""
+        self._under_way = [each for each in self._under_way if each.left]
         self._under_way.append(prepared)
         self._models = prepared.models  # what the worker uses from now on, even after these have ended
         if self._worker is None or not loaded().join_search(self._worker, ctypes.byref(prepared.job)):
@@ -55,7 +56,8 @@ class ResidentSearch:
         left: int = -1 if self._worker is None else loaded().run_search(self._worker, steps, more, bell.place)
         if left < 0:
             self._fail()
-        self._under_way = [prepared for prepared in self._under_way if prepared.job.done < prepared.count]
+        if not left:
+            self._under_way = []
         return left
 
     def close(self) -> None:

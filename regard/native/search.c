@@ -2,7 +2,10 @@
 
 #include "search.h"
 
-#include <limits.h>
+/* Positions whose keys and values a sentence may come to need: its own, and those of what it may say. */
+static long needed_by(const Job *job, int64_t number) {
+    return job->source_first[number + 1] - job->source_first[number] + job->beam * job->limits[number];
+}
 
 void take_up(Worker *worker, Job *job, int64_t first, long count) {
     const Models *models = &worker->models;
@@ -56,13 +59,13 @@ static Row *make_rows(Worker *worker, long beam, long limit) {
     return rows;
 }
 
-int has_room(const Worker *worker, long beam, long limit) {
+int has_room(const Worker *worker, long beam, long positions) {
     return !worker->live ||
-           (worker->places + beam <= worker->most_rows && worker->kept + beam * limit <= worker->most_kept);
+           (worker->places + beam <= worker->most_rows && worker->kept + positions <= worker->most_kept);
 }
 
 int has_room_for(const Worker *worker, const Sentence *sentence) {
-    return has_room(worker, sentence->job->beam, sentence->job->limits[sentence->number]);
+    return has_room(worker, sentence->job->beam, needed_by(sentence->job, sentence->number));
 }
 
 void begin_next(Worker *worker) {
@@ -83,7 +86,7 @@ void begin_next(Worker *worker) {
     worker->live = sentence;
     worker->live_rows++;
     worker->places += job->beam;
-    worker->kept += job->beam * sentence->limit;
+    worker->kept += needed_by(job, sentence->number);
 }
 
 static int better(const Output *a, const Output *b) {
@@ -243,7 +246,7 @@ void step_all(Worker *worker) {
         if (!unwanted && advance(worker, sentence, choices)) {
             worker->live_rows += sentence->live;
             worker->places += sentence->places;
-            worker->kept += job->beam * sentence->limit;
+            worker->kept += needed_by(job, sentence->number);
             if (job->watched) show(sentence);
             place = &sentence->next;
         } else {
@@ -263,6 +266,8 @@ static int fetch(Worker *worker, Job *job) {
         count = (job->sentences - first) / (2 * job->workers);
         count = count < 1 ? 1 : count > most ? most : count;
         if (first >= job->sentences) return 0;
+        const int64_t *at = job->source_first + first;
+        while (count > 1 && at[count] - at[0] > job->positions) count--;
     } while (!__atomic_compare_exchange_n(&job->next, &first, first + count, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     take_up(worker, job, first, count);
     return 1;
@@ -277,10 +282,12 @@ void search(Job *job) {
     } else {
         worker->models = job->models;
         worker->most_rows = job->rows > job->beam ? job->rows : job->beam;
-        worker->most_kept = LONG_MAX;
+        worker->most_kept = job->positions;
         prepare(worker);
         while (!__atomic_load_n(&job->stop, __ATOMIC_RELAXED)) {
-            while (has_room(worker, job->beam, 0) && (worker->waiting || fetch(worker, job))) begin_next(worker);
+            while (has_room(worker, job->beam, 0) && (worker->waiting || fetch(worker, job)) &&
+                   has_room_for(worker, worker->waiting))
+                begin_next(worker);
             if (!worker->live) break;
             step_all(worker);
         }

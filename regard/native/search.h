@@ -23,6 +23,7 @@ typedef struct {
 typedef struct {
     Models models;
     long sentences, workers, beam, best, rows, batch_tokens; /* rows: hypotheses that a worker keeps going */
+    long positions; /* whose keys and values a worker's sentences may come to need */
     int32_t begin_mark, end_mark;
     long forbidden;
     const int64_t *never;
@@ -88,7 +89,7 @@ typedef struct Block {
 typedef struct {
     Models models; /* of the newest job, whose positions reach furthest */
     long widest, width, features; /* the largest of the models', and the widths of all together */
-    long most_rows, most_kept; /* hypotheses at once; and those times the tokens that each may get */
+    long most_rows, most_kept; /* hypotheses at once; and positions whose keys and values they may come to need */
     jmp_buf no_memory;
     Allocation *allocations;
     Block *blocks; /* free places for keys and values of one step of one sentence */
@@ -128,8 +129,8 @@ void prepare(Worker *worker);
 /* Encode `count` sentences of a job from the `first` on, which then wait. */
 void take_up(Worker *worker, Job *job, int64_t first, long count);
 
-/* Whether there is room for one more sentence with such a beam, whose outputs have such a limit. */
-int has_room(const Worker *worker, long beam, long limit);
+/* Whether there is room for one more sentence with such a beam, which may come to need so many positions. */
+int has_room(const Worker *worker, long beam, long positions);
 int has_room_for(const Worker *worker, const Sentence *sentence);
 
 /* Begin to search a sentence that waits; there must be one. */

@@ -2,7 +2,7 @@
  * layer norm. A few sentences at a time go through all of it, so that what one step makes is still in the
  * cache when the next one needs it; and gradients that only lead to other gradients are never written to memory. */
 
-#include "kernels.h"
+#include "projections.h"
 #include "residual.h"
 
 #define CHUNK_ROWS 256
@@ -58,31 +58,31 @@ static void back_to_x(
     }
 }
 
-/* space: [2 chunk rows + 2 width, width] */
+/* space: [2 chunk rows + 4 width, width] */
 void attention_sublayer_forward(const Attention *a) {
     const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
     float *y = a->space, *space = y + step * a->length * width;
-    float *output = space + step * a->length * width, *query = output + width * width;
-    turn_weight(width, width, a->output.weight, output);
-    if (a->memory) turn_weight(width, width, a->first.weight, query);
+    float *output = space + step * a->length * width, *first = output + width * width;
+    float *second = first + outputs * width; /* the weights, turned */
+    turn_matrix(width, width, a->output.weight, output);
+    turn_matrix(outputs, width, a->first.weight, first);
+    if (a->memory) turn_matrix(2 * width, width, a->second.weight, second);
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
         const float *key = a->made + width, *key_bias = a->first.bias + width;
         const float *x = residual_enter(&a->residual, row, rows, width, a->x, space);
-        if (!a->memory) {
-            project(a->product, rows, width, outputs, x, a->first.weight, a->made + row * outputs);
-        } else {
+        project(a->product, rows, width, outputs, x, first, a->made + row * outputs);
+        if (a->memory) {
             const long source_row = begin * a->source;
-            project_turned(a->product, rows, width, width, x, query, a->made + row * width);
-            project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width,
-                    a->second.weight, a->made_of_memory + source_row * 2 * width);
+            project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width, second,
+                    a->made_of_memory + source_row * 2 * width);
             key = a->made_of_memory;
             key_bias = a->second.bias;
         }
         attention_forward(&a->shape, begin, end, a->made, key, key + width, a->first.bias, key_bias, key_bias + width,
                           a->mask, a->weights, a->attended);
-        project_turned(a->product, rows, width, width, a->attended + row * width, output, y);
+        project(a->product, rows, width, width, a->attended + row * width, output, y);
         residual_leave(&a->residual, row, rows, width, a->x, y, a->output.bias, a->result);
     }
 }
@@ -96,7 +96,7 @@ void attention_sublayer_backward(const Attention *a) {
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
-        const float keep = begin > 0;
+        const int keep = begin > 0;
         residual_leave_back(&a->residual, row, rows, width, a->gradient, a->by_x, by_y, a->output.by_bias);
         weight_gradient(a->product, rows, width, width, by_y, a->attended + row * width, keep, a->output.by_weight);
         project_back(a->product, rows, width, width, by_y, a->output.weight, 0, by_attended);
@@ -109,7 +109,7 @@ void attention_sublayer_backward(const Attention *a) {
         }
         attention_backward(&a->shape, begin, end, begin, a->made, key, key + width, a->first.bias, key_bias,
                            key_bias + width, a->weights, by_attended, by_made, by_key, by_key + width, a->first.by_bias,
-                           by_key_bias + width);
+                           by_key_bias, by_key_bias + width);
         const float *x = residual_entered(&a->residual, row, rows, width, a->x, space);
         weight_gradient(a->product, rows, width, outputs, by_made, x, keep, a->first.by_weight);
         back_to_x(&a->residual, a->product, row, rows, width, outputs, by_made, a->first.weight, by_y, a->by_x);
@@ -123,18 +123,19 @@ void attention_sublayer_backward(const Attention *a) {
     }
 }
 
-/* space: [2 chunk rows + inner_width, width] */
+/* space: [2 chunk rows + 2 inner_width, width] */
 void feed_forward_sublayer_forward(const FeedForward *f) {
     const long width = f->width, inner = f->inner_width;
-    float *y = f->space, *space = y + CHUNK_ROWS * width, *outer = space + CHUNK_ROWS * width;
-    turn_weight(width, inner, f->outer.weight, outer);
+    float *y = f->space, *space = y + CHUNK_ROWS * width, *outer_turned = space + CHUNK_ROWS * width;
+    float *inner_turned = outer_turned + inner * width;
+    turn_matrix(width, inner, f->outer.weight, outer_turned);
+    turn_matrix(inner, width, f->inner.weight, inner_turned);
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         float *hidden = f->hidden + row * inner;
         const float *x = residual_enter(&f->residual, row, rows, width, f->x, space);
-        project(f->product, rows, width, inner, x, f->inner.weight, hidden);
-        relu_forward(0, rows, inner, f->inner.bias, hidden);
-        project_turned(f->product, rows, inner, width, hidden, outer, y);
+        project_positive(f->product, rows, width, inner, x, inner_turned, f->inner.bias, hidden);
+        project(f->product, rows, inner, width, hidden, outer_turned, y);
         residual_leave(&f->residual, row, rows, width, f->x, y, f->outer.bias, f->result);
     }
 }
@@ -146,7 +147,7 @@ void feed_forward_sublayer_backward(const FeedForward *f) {
     float *by_hidden = space + CHUNK_ROWS * width, *before = by_hidden + CHUNK_ROWS * inner;
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
-        const float keep = row > 0;
+        const int keep = row > 0;
         const float *hidden = f->hidden + row * inner;
         residual_leave_back(&f->residual, row, rows, width, f->gradient, f->by_x, by_y, f->outer.by_bias);
         weight_gradient(f->product, rows, inner, width, by_y, hidden, keep, f->outer.by_weight);

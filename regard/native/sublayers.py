@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.native.attention import Shape, padded, parts_of, shape_of
-from regard.native.library import FLOAT, LANES, LONG, POINTER, loaded, matrix_product, pointers, takes
+from regard.native.library import FLOAT, LANES, LONG, POINTER, loaded, matrix_product, multiplies_fast, pointers, takes
 
 CHUNK_ROWS = 256
 """As in sublayers.c."""
@@ -73,7 +73,7 @@ def suits_sublayer(x: Tensor, *widths: int) -> bool:
         and x.numel() > 0
         and all(width % LANES == 0 for width in (x.size(-1), *widths))
         and torch.get_num_threads() == 1
-        and matrix_product() is not None
+        and (multiplies_fast() or matrix_product() is not None)
     )
 
 
@@ -97,14 +97,15 @@ def attention_sublayer(
     heads: int,
     mask: Tensor | None,
     scale: float,
+    rotation: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
     """Attention of x [B, T, D] to itself, or to memory [B, S, D], and the residual connection around it: [B, T, D].
 
-    `mask` broadcasts to [B, H, T, S] and is True where a query may attend.
+    `mask` broadcasts to [B, H, T, S] and is True where a query may attend; `rotation` is that of `self_attention`.
     """
     second = weights.second or (None, None)
     tensors = (*weights.first, *second, *weights.output, norm.gain, norm.shift)
-    settings = (norm.dropout, (norm.epsilon, norm.before), heads, mask, scale)
+    settings = (norm.dropout, (norm.epsilon, norm.before), heads, mask, scale, rotation)
     result: Tensor = _AttentionFunction.apply(x, memory, *tensors, *settings)  # type: ignore[no-untyped-call]
     return result
 
@@ -117,7 +118,7 @@ class _AttentionFunction(torch.autograd.Function):
         memory: Tensor | None,
         *arguments: Any,
     ) -> Tensor:
-        *tensors, dropout, norm, heads, mask, scale = arguments
+        *tensors, dropout, norm, heads, mask, scale, rotation = arguments
         x = x.contiguous()
         memory = None if memory is None else memory.contiguous()
         sentences, length, width = x.shape
@@ -125,15 +126,15 @@ class _AttentionFunction(torch.autograd.Function):
         made_of_memory = None if memory is None else x.new_empty(*memory.shape[:2], 2 * width)
         source = length if memory is None else memory.size(1)
         attended, normal, result = (torch.empty_like(x) for _ in range(3))
-        shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale)
+        shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale, rotation)
         scores = x.new_empty(sentences, heads, length, padded(source))
         inverse = x.new_empty(sentences * length)
-        space = x.new_empty((2 * _chunk(length) + 2 * width) * width)
+        space = x.new_empty((2 * _chunk(length) + 4 * width) * width)
         kept = (x, memory, *tensors, dropout, mask, made, made_of_memory, scores, attended, normal, inverse)
         described = _describe_attention(kept, [None] * 8, shape, norm, space, result, None, None, None)
         loaded().attention_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
-        ctx.shape, ctx.norm = shape, norm
+        ctx.shape, ctx.norm, ctx.rotation = shape, norm, rotation
         return result
 
     @staticmethod
@@ -151,7 +152,7 @@ class _AttentionFunction(torch.autograd.Function):
         space = x.new_empty(rows * 6 * width + source_rows * 2 * width)
         described = _describe_attention(kept, by_tensors, ctx.shape, ctx.norm, space, None, gradient, by_x, by_memory)
         loaded().attention_sublayer_backward(ctypes.byref(described))
-        return by_x, by_memory, *by_tensors, None, None, None, None, None
+        return by_x, by_memory, *by_tensors, *[None] * 6
 
 
 def _describe_attention(
@@ -162,7 +163,7 @@ def _describe_attention(
     result, gradient, by_x, by_memory = ends
     sentences, length, width = x.shape
     return _Attention(
-        matrix_product(),
+        _product(),
         sentences,
         length,
         length if memory is None else memory.size(1),
@@ -190,7 +191,7 @@ class _FeedForwardFunction(torch.autograd.Function):
         hidden = x.new_empty(*x.shape[:-1], len(tensors[0]))
         normal, result = torch.empty_like(x), torch.empty_like(x)
         inverse = x.new_empty(x.shape[:-1])
-        space = x.new_empty((2 * CHUNK_ROWS + len(tensors[0])) * x.size(-1))
+        space = x.new_empty(2 * (CHUNK_ROWS + len(tensors[0])) * x.size(-1))
         kept = (x, *tensors, dropout, hidden, normal, inverse)
         described = _describe_feed_forward(kept, [None] * 6, norm, space, result, None, None)
         loaded().feed_forward_sublayer_forward(ctypes.byref(described))
@@ -218,7 +219,7 @@ def _describe_feed_forward(
     dropout, hidden, normal, inverse = kept[7:]
     width = x.size(-1)
     return _FeedForward(
-        matrix_product(),
+        _product(),
         x.numel() // width,
         width,
         len(tensors[0]),
@@ -227,6 +228,11 @@ def _describe_feed_forward(
         _Residual(*pointers(*tensors[4:], *by[4:], dropout, normal, inverse), *norm),
         *pointers(hidden, space, *ends),
     )
+
+
+def _product() -> int | None:
+    """The library's product, where our own is not the faster one."""
+    return None if multiplies_fast() else matrix_product()
 
 
 def _chunk(length: int) -> int:

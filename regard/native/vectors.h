@@ -50,6 +50,11 @@ static inline vector larger(vector a, vector b) { return pick(b > a, b, a); }
                                         15 ^ distance})
 #endif
 
+/* Pairs of neighbours turned: straight holds the cosines, each twice, and crossed the sines, the first of each two negative. */
+static inline vector rotated(vector value, vector straight, vector crossed) {
+    return value * straight + EXCHANGED(value, 1) * crossed;
+}
+
 static inline float sum_of(vector value) {
     value += EXCHANGED(value, 8);
     value += EXCHANGED(value, 4);

@@ -40,10 +40,10 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor | None, need_weights: bool = False) -> tuple[Tensor, Tensor | None]:
         """From x [B, T, D] to what `output` expects [B, T, D] and, on request, weights [B, H, T, T]."""
-        scale = self.attend.shortcut(x, x, need_weights) if self.rotation is None else None
+        scale = self.attend.shortcut(x, x, need_weights)
         if scale is not None:
-            packed = F.linear(x, self.query_key_value.weight)
-            return self_attention(packed, self.query_key_value.bias, self.attend.heads, mask, scale), None
+            packed, bias = F.linear(x, self.query_key_value.weight), self.query_key_value.bias
+            return self_attention(packed, bias, self.attend.heads, mask, scale, self.turns(x)), None
         query, key, value = self._heads(x, start=0)
         attended, weights = self.attend(query, key, value, mask, need_weights)
         return join_heads(attended), weights
@@ -55,6 +55,10 @@ class SelfAttention(nn.Module):
             key, value = torch.cat([past[0], key], dim=2), torch.cat([past[1], value], dim=2)
         attended, weights = self.attend(query, key, value, None, need_weights)
         return join_heads(attended), weights, (key, value)
+
+    def turns(self, x: Tensor) -> tuple[Tensor, Tensor] | None:
+        """By how much queries and keys of x [B, T, D] are turned, as `Rotation.tables` has it; None: not at all."""
+        return None if self.rotation is None else self.rotation.tables(0, x.size(1), x)
 
     def _heads(self, x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         query, key, value = (split_heads(part, self.attend.heads) for part in self.query_key_value(x).chunk(3, dim=-1))

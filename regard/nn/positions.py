@@ -87,9 +87,25 @@ class Rotation(nn.Module):
     def __init__(self, head_width: int) -> None:
         super().__init__()
         self._width = head_width
+        self._tables = torch.empty(2, 0, head_width)
 
     def forward(self, x: Tensor, start: int = 0) -> Tensor:
         """Rotate queries or keys x [B, H, T, E], whose first position is `start`."""
-        sine, cosine = (wave[start:].to(x) for wave in _waves(start + x.size(2), self._width))
-        even, odd = x[..., 0::2], x[..., 1::2]
-        return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)
+        straight, crossed = self.tables(start, start + x.size(2), x)
+        exchanged = x.reshape(*x.shape[:-1], -1, 2).flip(-1).flatten(-2)
+        return x * straight + exchanged * crossed
+
+    def tables(self, start: int, end: int, like: Tensor) -> tuple[Tensor, Tensor]:
+        """For some positions cosines, each twice, and sines, the first of each two negative: both [end - start, E].
+
+        A vector is turned by the sum of itself times the one, and of itself with each two elements exchanged times
+        the other.
+        """
+        tables = self._tables
+        if end > tables.size(1) or tables.device != like.device or tables.dtype != like.dtype:
+            with torch.inference_mode(False):  # gradients may pass where they are used next
+                sine, cosine = _waves(max(2 * end, 256), self._width)
+                straight, crossed = torch.stack([cosine, cosine], dim=-1), torch.stack([-sine, sine], dim=-1)
+                tables = torch.stack([straight, crossed]).flatten(2).to(like.device, like.dtype)
+            self._tables = tables
+        return tables[0, start:end], tables[1, start:end]

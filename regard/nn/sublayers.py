@@ -15,10 +15,11 @@ def attend_to_self(
     attention: SelfAttention, residual: Residual, x: Tensor, mask: Tensor | None, need_weights: bool
 ) -> tuple[Tensor, Tensor | None]:
     """From x [B, T, D] to [B, T, D] and, on request, weights [B, H, T, T]."""
-    scale = attention.attend.shortcut(x, x, need_weights) if attention.rotation is None else None
+    scale = attention.attend.shortcut(x, x, need_weights)
     if scale is not None and suits_sublayer(x):
         weights = AttentionWeights(_pair(attention.query_key_value), None, _pair(attention.output))
-        return attention_sublayer(x, None, weights, _norm(residual, x), attention.attend.heads, mask, scale), None
+        norm, heads, turns = _norm(residual, x), attention.attend.heads, attention.turns(x)
+        return attention_sublayer(x, None, weights, norm, heads, mask, scale, turns), None
     attended, shares = attention(residual.enter(x), mask, need_weights)
     return residual.leave(x, attended, attention.output), shares
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.train.processes import available_cores
+from regard.hardware import available_cores
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from regard.models.folder import load_model, model_weights
 from regard.pipeline import build_validator, train_run
 from regard.planning.machine import own_memory
 from regard.recipe import load_config
-from regard.train.checkpoint import Checkpoint, CheckpointStore
+from regard.train.checkpoint import CHECKPOINTS, Checkpoint, CheckpointStore
 from regard.train.processes import end_with
 from regard.train.signals import Interrupted
 from regard.train.validation import Validator
@@ -41,7 +41,7 @@ def train(config: Config, run: Path) -> dict[str, Any]:
 
 def judge(config: Config, run: Path) -> dict[str, Any]:
     """What a checkpoint and a validation of a finished short run take; the times are None without validation data."""
-    checkpoint = Checkpoint.open(next((run / "checkpoints").iterdir()))
+    checkpoint = Checkpoint.open(next((run / CHECKPOINTS).iterdir()))
     tensors = checkpoint.tensors()
     started = time.monotonic()
     saved = CheckpointStore(run / "again").save(checkpoint.step, tensors, checkpoint.facts)

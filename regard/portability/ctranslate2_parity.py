@@ -12,11 +12,13 @@ from regard.portability.ctranslate2_engine import CTranslate2Translator
 from regard.portability.ctranslate2_format import vocabulary
 from regard.portability.parity import Outputs
 from regard.portability.reference import Greedy, our_log_probabilities
+from regard.portability.saved_tokenizer import with_saved_tokenizer
 
 
 def compare_ctranslate2(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outputs:
-    """Greedy translations of both, and the log-probabilities that both give to ours."""
-    translator = CTranslate2Translator(loaded, folder)
+    """Greedy translations of both, each with its own tokenizer, and the log-probabilities that both give to ours."""
+    alone = with_saved_tokenizer(loaded, folder)
+    translator = CTranslate2Translator(alone, folder)
     found = [nbest[0] for nbest in translator.translate_nbest(ours.texts, 1, beam=1)]
     library: Any = optional.ctranslate2().Translator(str(folder), device="cpu")
     source, target = vocabulary(loaded.tokenizers.source), vocabulary(loaded.tokenizers.target)
@@ -31,6 +33,8 @@ def compare_ctranslate2(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outp
         theirs=[translation.tokens for translation in found],
         our_texts=ours.translations,
         their_texts=[translation.text for translation in found],
+        our_sources=ours.source_rows,
+        their_sources=alone.tokenizers.source.encode_batch(ours.texts),
         difference=max(differences),
         measured="log-probabilities",
     )

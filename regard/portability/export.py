@@ -13,6 +13,7 @@ from regard.models.folder import LoadedModel, load_model
 from regard.portability import parity
 from regard.portability.parity import Outputs, Parity
 from regard.portability.reference import Greedy, greedy, with_plain_search
+from regard.portability.saved_tokenizer import tokenizer_notes
 from regard.portability.sentences import choose_sentences
 from regard.progress import task
 
@@ -80,7 +81,7 @@ def export_model(
 
     def fill(aside: Path) -> Parity:
         with task(f"writing {kind.title}"):
-            notes = kind.write(loaded, aside, quantization, folder)
+            notes = kind.write(loaded, aside, quantization, folder) + tokenizer_notes(loaded.tokenizers.source)
         original = with_plain_search(loaded)
         ours = greedy(original, chosen.sources, kind.longest)
         with task(f"translating with {kind.title}"):
@@ -95,11 +96,13 @@ def export_model(
 
 
 def check_output(output: Path, original: Path, force: bool) -> None:
-    """Refuse a place that holds something, and, even with force, one that holds the original."""
+    """Refuse a place that holds something, and, even with force, one that holds the original or has no own name."""
     if output.exists() and not output.is_dir():
         raise InputError(f"{output}: is a file; name a folder")
     if output.exists() and original.resolve().is_relative_to(output.resolve()):
         raise InputError(f"{output}: holds the model itself; name another folder")
+    if output.name in ("", ".."):
+        raise InputError(f"{output}: is no name of a folder of its own; name a new one, such as {output / 'model'}")
     if output.is_dir() and any(output.iterdir()) and not force:
         raise InputError(f"{output}: is not empty; name another folder, or replace it with --force")
 

@@ -182,8 +182,6 @@ def _notes(loaded: LoadedModel, family: str) -> tuple[str, ...]:
         notes.append(f'`model.score = "{loaded.config.model.score}"` became a part of the query\'s projection')
     if not loaded.tokenizers.shared:
         notes.append('the target has a vocabulary of its own: AutoTokenizer.from_pretrained(FOLDER + "/target")')
-    if loaded.tokenizers.source.kind == "wordpiece":
-        notes.append("characters outside its alphabet become <unk> there; regard spells them in bytes")
     return tuple(notes)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,28 +33,37 @@ def compare_huggingface(loaded: LoadedModel, folder: Path, ours: Greedy, fast: b
         if not loaded.tokenizers.shared:
             target = _tokenizer(transformers, folder / "target", fast)
         sources, marks = marks_of(loaded.tokenizers.source), marks_of(loaded.tokenizers.target)
-        rows = [
-            row for start in range(0, len(ours.texts), ROWS) for row in _generate(model, tokenizer, ours, start, marks)
-        ]
+        given = [_with_end(tokenizer(text)["input_ids"], marks.end) for text in ours.texts]
+        rows = [row for start in range(0, len(given), ROWS) for row in _generate(model, given, ours, start, marks)]
         difference = largest_difference(loaded, ours, lambda *batch: _logits(model, sources, marks, *batch))
         texts = [target.decode(row, skip_special_tokens=True) for row in rows]
-    translate = _to_ours(loaded)
-    return Outputs(ours.tokens, [translate(row) for row in rows], ours.translations, texts, difference)
+    source_tokens, target_tokens = _to_ours(sources), _to_ours(marks)
+    return Outputs(
+        ours=ours.tokens,
+        theirs=[target_tokens(row) for row in rows],
+        our_texts=ours.translations,
+        their_texts=texts,
+        our_sources=ours.source_rows,
+        their_sources=[source_tokens(row[:-1]) for row in given],
+        difference=difference,
+    )
 
 
 def _tokenizer(transformers: Any, folder: Path, fast: bool) -> Any:
     if fast:
         file = str(folder / "tokenizer.json")
-        return transformers.PreTrainedTokenizerFast(tokenizer_file=file, clean_up_tokenization_spaces=False)
+        return transformers.PreTrainedTokenizerFast(
+            tokenizer_file=file, clean_up_tokenization_spaces=False, split_special_tokens=True
+        )
     return transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
 
-def _generate(model: Any, tokenizer: Any, ours: Greedy, start: int, marks: Marks) -> list[list[int]]:
-    """Their numbers of the tokens of greedy translations, without marks, of a batch of texts."""
+def _generate(model: Any, given: list[list[int]], ours: Greedy, start: int, marks: Marks) -> list[list[int]]:
+    """Their numbers of the tokens of greedy translations, without marks, of a batch of sources in their numbers."""
     part = slice(start, start + ROWS)
-    given = [torch.tensor(_with_end(tokenizer(text)["input_ids"], marks.end)) for text in ours.texts[part]]
-    ids = pad_sequence(given, batch_first=True, padding_value=marks.padding)
-    mask = pad_sequence([torch.ones_like(row) for row in given], batch_first=True)
+    sources = [torch.tensor(row) for row in given[part]]
+    ids = pad_sequence(sources, batch_first=True, padding_value=marks.padding)
+    mask = pad_sequence([torch.ones_like(row) for row in sources], batch_first=True)
     made = model.generate(
         input_ids=ids,
         attention_mask=mask,
@@ -95,11 +104,11 @@ def _numbers(tokens: Tensor, marks: Marks) -> Tensor:
     return tokens if marks.order is None else torch.tensor(marks.order).clamp(min=0)[tokens]
 
 
-def _to_ours(loaded: LoadedModel) -> Any:
-    order = marks_of(loaded.tokenizers.target).order
-    if order is None:
+def _to_ours(marks: Marks) -> Callable[[list[int]], list[int]]:
+    """From their numbers of tokens to ours."""
+    if marks.order is None:
         return lambda row: [token for token in row if token != PAD_ID]
-    owners = ImportedTokenizer.owners(order)
+    owners = ImportedTokenizer.owners(marks.order)
     return lambda row: [owners[token] for token in row]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from regard.config import Config
 from regard.data.tokenizer import Tokenizers
-from regard.errors import ModelFolderError
+from regard.errors import InputError, ModelFolderError
 from regard.models import build_model
 from regard.models.folder import load_model, load_weights, save_model
 from regard.portability import parity
@@ -58,13 +58,13 @@ def import_model(
     folder: str | Path,
     output: str | Path,
     *,
-    languages: tuple[str, str] = ("en", "de"),
+    languages: tuple[str | None, str | None] = (None, None),
     sentences: Path | None = None,
     force: bool = False,
 ) -> Import:
     """Read a Marian, Pegasus or M2M100 folder of transformers into a model folder.
 
-    The languages are those that our own export noted, if it wrote the folder, and otherwise as given.
+    The languages are as given, or those that our own export noted, if it wrote the folder.
     """
     folder, output = Path(folder), Path(output)
     if not folder.is_dir():
@@ -76,7 +76,7 @@ def import_model(
         tensors = read_weights(folder, theirs)
     tokenizers = read_tokenizers(folder, theirs)
     weights, tie, has_bias = our_weights(tensors, theirs, tokenizers)
-    config = _configuration(theirs, tokenizers, tie, has_bias, languages, search)
+    config = _configuration(theirs, tokenizers, tie, has_bias, _languages(folder, theirs, languages), search)
     model = build_model(config.model, tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size).eval()
     load_weights(model, weights, folder)
     compared: list[Parity] = []
@@ -107,6 +107,17 @@ def _compare(aside: Path, folder: Path, sentences: Path | None, longest: int) ->
     return parity.measure(f"{folder}, imported", outputs, loaded.config, sentences_compared, parity.FLOAT32)
 
 
+def _languages(folder: Path, theirs: HuggingFaceConfig, given: tuple[str | None, str | None]) -> tuple[str, str]:
+    noted = (theirs.regard.source_language, theirs.regard.target_language) if theirs.regard else ("", "")
+    source, target = (each or other for each, other in zip(given, noted, strict=True))
+    if not (source and target):
+        raise InputError(
+            f"{folder} does not say which languages it translates; "
+            "name them: --source-language CODE --target-language CODE"
+        )
+    return source, target
+
+
 def _configuration(
     theirs: HuggingFaceConfig,
     tokenizers: Tokenizers,
@@ -115,11 +126,9 @@ def _configuration(
     languages: tuple[str, str],
     search: dict[str, Any],
 ) -> Config:
-    ours = theirs.regard
     source, target = languages
-    if ours is not None and ours.source_language and ours.target_language:
-        source, target = ours.source_language, ours.target_language
-        search = dict(ours.search)
+    if theirs.regard is not None and theirs.regard.search:
+        search = dict(theirs.regard.search)
     return parse_config(
         {
             "data": {"source_language": source, "target_language": target},

@@ -11,6 +11,7 @@ from regard.models.folder import LoadedModel
 from regard.portability.onnx_engine import OnnxEngine
 from regard.portability.parity import Outputs
 from regard.portability.reference import Greedy, largest_difference
+from regard.portability.saved_tokenizer import with_saved_tokenizer
 from regard.search.translator import Translator
 
 
@@ -24,7 +25,8 @@ class OnnxTranslator(Translator):
 
 def compare_onnx(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outputs:
     """Greedy translations and logits of both; the decoder's logits come step by step, with its past."""
-    translator = OnnxTranslator(loaded, folder)
+    alone = with_saved_tokenizer(loaded, folder)
+    translator = OnnxTranslator(alone, folder)
     found = [nbest[0] for nbest in translator.translate_nbest(ours.texts, 1, beam=1)]
     engine = OnnxEngine(folder, loaded.config.model)
 
@@ -41,5 +43,7 @@ def compare_onnx(loaded: LoadedModel, folder: Path, ours: Greedy) -> Outputs:
         theirs=[translation.tokens for translation in found],
         our_texts=ours.translations,
         their_texts=[translation.text for translation in found],
+        our_sources=ours.source_rows,
+        their_sources=alone.tokenizers.source.encode_batch(ours.texts),
         difference=largest_difference(loaded, ours, logits),
     )

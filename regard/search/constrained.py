@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from regard.search.banks import share_places
 from regard.search.constraints import ConstraintSet, Progress
 from regard.search.engine import Engine
 from regard.search.hypotheses import Hypothesis, NBest
-from regard.search.length_penalty import length_penalty
+from regard.search.length_penalty import score_with_forced
 from regard.search.rules import best_tokens, check_best, first_tokens, forbidden_tokens, length_limits
 from regard.search.spellings import TokenEdges
 
@@ -46,6 +47,8 @@ class _Row(NamedTuple):
     """What it continues."""
     origin: int = 0
     """The place in the beam of that."""
+    forced: float = 0.0
+    """How much of its log-probability is of tokens that met constraints."""
 
     def ended(self, score: float, finished: bool) -> Hypothesis:
         """The whole of it, which has come to its end."""
@@ -58,6 +61,14 @@ class _Row(NamedTuple):
             row = row.before
         outputs = tokens[:0:-1] if finished else tokens[::-1]
         return Hypothesis(outputs, score, self.log_probability, finished, values[::-1])
+
+    def followed_by(self, token: int, log_probability: float, progress: Progress, origin: int) -> _Row:
+        """It with one more token, by which it is so likely and so far."""
+        first = self
+        for _ in range(progress.meeting - 1):
+            first = first.before or first
+        forced = self.forced + (log_probability - first.log_probability if progress.meeting else 0.0)
+        return _Row(token, log_probability, progress, self, origin, forced)
 
 
 class _Candidates(NamedTuple):
@@ -73,8 +84,12 @@ class _Candidates(NamedTuple):
 class _Sentence:
     """The search of one sentence."""
 
-    def __init__(self, number: int, constraints: ConstraintSet, limit: int, best: int, longest: int | None) -> None:
-        self.number, self.constraints, self.limit = number, constraints, limit
+    def __init__(
+        self, source_length: int, constraints: ConstraintSet, limit: int, best: int, longest: int | None
+    ) -> None:
+        self.constraints, self.limit = constraints, limit
+        self.typical_length = min(source_length, limit)
+        """Tokens that an output may have, about: as many as the source."""
         self.longest = sys.maxsize if longest is None else longest
         self.found = NBest(best)
         self.length = 0
@@ -106,22 +121,23 @@ def constrained_search(
     not longer than `longest`, into which they have to fit. Raises Abandoned once it is not `still_wanted`.
     """
     check_best(best, config)
-    limits = length_limits(source_mask, config).tolist()
+    limits, lengths = length_limits(source_mask, config).tolist(), source_mask.sum(dim=1).tolist()
     sentences = [
-        _Sentence(number, each, _limit(limits[number], each.tokens, longest), best, longest)
+        _Sentence(lengths[number], each, _limit(limits[number], each.tokens, longest), best, longest)
         for number, each in enumerate(constraints)
     ]
     found = [sentence.found for sentence in sentences]
     places = max((places_for(each, config) for each in constraints), default=1)
     in_word = torch.tensor(edges.begins_in_word, device=source.device)
     no_ending = in_word & ~torch.tensor(edges.is_ending or edges.begins_in_word, device=source.device)
+    joins = torch.tensor(edges.joins or (False,) * len(edges.begins_in_word), device=source.device)
     state = engine.start(engine.encode(source, source_mask)) if sentences else None
     tokens = first_tokens(len(source), source.device)[:, 0]
     while sentences and state is not None:
         if not still_wanted():
             raise Abandoned("nobody waits for this translation any more")
         logits, state = engine.step(tokens, state)
-        _extend(sentences, logits.float().log_softmax(dim=-1), (in_word, no_ending), places, config)
+        _extend(sentences, logits.float().log_softmax(dim=-1), (in_word, no_ending, joins), places, config)
         staying = [index for index, sentence in enumerate(sentences) if _goes_on(sentence, config)]
         width = len(logits) // len(sentences)
         rows = [
@@ -149,13 +165,14 @@ def _limit(usual: int, needed: int, longest: int | None) -> int:
 def _extend(
     sentences: list[_Sentence],
     log_probabilities: Tensor,
-    inside: tuple[Tensor, Tensor],
+    inside: tuple[Tensor, Tensor, Tensor],
     places: int,
     config: SearchConfig,
 ) -> None:
     """Give each sentence its next rows, from log-probabilities [B * W, V]; put what has ended aside.
 
-    `inside` are two masks [V]: tokens that go on with a word, and those of them that are more than an ending.
+    `inside` are three masks [V]: tokens that go on with a word, those of them that are more than an ending, and tokens
+    that begin with a hyphen.
     """
     width = len(log_probabilities) // len(sentences)
     count = min(max(config.beam, PLACES), log_probabilities.size(1))
@@ -170,7 +187,7 @@ def _extend(
 
 
 def _allowed(
-    sentences: list[_Sentence], log_probabilities: Tensor, inside: tuple[Tensor, Tensor], width: int
+    sentences: list[_Sentence], log_probabilities: Tensor, inside: tuple[Tensor, Tensor, Tensor], width: int
 ) -> Tensor:
     """The log-probabilities [B * W, V] without tokens that may not come next, unless they advance a constraint."""
     allowed = log_probabilities.clone()
@@ -180,7 +197,8 @@ def _allowed(
     allowed[lacking, EOS_ID] = -math.inf
     closed = [place for place, row in rows if row.progress.closed]
     ending = [place for place, row in rows if row.progress.ending]
-    for places, forbidden in zip((closed, ending), inside, strict=True):
+    unjoined = [place for place, row in rows if row.progress.unjoined]
+    for places, forbidden in zip((closed, ending, unjoined), inside, strict=True):
         if places:
             allowed[places] = allowed[places].masked_fill(forbidden, -math.inf)
     for index, sentence in enumerate(sentences):
@@ -225,7 +243,6 @@ def _choose(sentence: _Sentence, candidates: _Candidates, places: int, config: S
     log_probabilities = candidates.log_probabilities.ravel()[fitting]
     needed = candidates.needed.ravel()[fitting]
     chosen = fitting[share_places(log_probabilities, needed, places, sentence.constraints.tokens)]
-    penalty = length_penalty(length, config)
     live = []
     for log_probability, token, origin in zip(
         candidates.log_probabilities.ravel()[chosen].tolist(),
@@ -235,18 +252,23 @@ def _choose(sentence: _Sentence, candidates: _Candidates, places: int, config: S
     ):
         before = sentence.rows[origin]
         finished = token == EOS_ID
-        progress = before.progress if finished else sentence.constraints.advance(before.progress, token)
-        row = _Row(token, log_probability, progress, before, origin)
+        advance = sentence.constraints.advance
+        progress = replace(before.progress, meeting=0) if finished else advance(before.progress, token)
+        row = before.followed_by(token, log_probability, progress, origin)
         if finished or (length >= sentence.limit and (not progress.needed or length >= sentence.longest)):
-            sentence.found.add(row.ended(log_probability / penalty, finished))
+            sentence.found.add(row.ended(_score(sentence, row, length, config), finished))
         else:
             live.append(row)
     sentence.rows = live
+
+
+def _score(sentence: _Sentence, row: _Row, length: int, config: SearchConfig) -> float:
+    return score_with_forced(row.log_probability, row.forced, length, sentence.typical_length, config)
 
 
 def _goes_on(sentence: _Sentence, config: SearchConfig) -> bool:
     """Whether a live row can still become one of the best: a log-probability only falls, the penalty only grows."""
     if not sentence.rows:
         return False
-    reachable = max(row.log_probability for row in sentence.rows) / length_penalty(sentence.limit, config)
+    reachable = max(_score(sentence, row, sentence.limit, config) for row in sentence.rows)
     return reachable > sentence.found.to_beat

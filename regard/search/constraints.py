@@ -30,6 +30,10 @@ class Progress:
     """Whether the next token may go on with the word only as its ending."""
     needed: int = 0
     """How many tokens will do to meet all that is unmet, going on with what has been begun."""
+    meeting: int = 0
+    """How many of the last tokens have just met a constraint."""
+    unjoined: bool = False
+    """Whether the next token must not begin with a hyphen."""
 
     @property
     def last(self) -> int:
@@ -68,6 +72,7 @@ class ConstraintSet:
         """All tokens of the constraints; and a mark that is never written, so that there is one."""
         self._places = {token: place for place, token in enumerate(self.alphabet.tolist())}
         self._in_word = np.array([edges.begins_in_word[token] for token in self.alphabet.tolist()])
+        self._joins = np.array([bool(edges.joins) and edges.joins[token] for token in self.alphabet.tolist()])
         self._of_first, self._saved = np.full(len(self.alphabet), -1), np.zeros(len(self.alphabet), dtype=np.int64)
         self._ambiguous = []
         """Tokens that begin several spellings, or one that may not stand anywhere; `_of_first` has the others."""
@@ -82,7 +87,7 @@ class ConstraintSet:
 
     def choices(self, progress: Progress) -> Choices:
         """What each token of the alphabet would do next; found once for all hypotheses that are equally far."""
-        key: tuple[object, ...] = progress.unmet, progress.begun, progress.closed or progress.ending
+        key: tuple[object, ...] = progress.unmet, progress.begun, progress.closed or progress.ending, progress.unjoined
         if self._ambiguous:  # then it matters what stands before a spelling
             inside = self._edges.ends_in_word
             key += tuple((token == BOS_ID, inside[token]) for token in (progress.before, progress.last))
@@ -109,9 +114,9 @@ class ConstraintSet:
             before, begun = begun[0], begun[1:]
             for token in self._following(progress.unmet, begun, before) - following:
                 needed[self._places[token]] = self.advance(progress, token).needed
-        if progress.closed or progress.ending:
-            advances &= ~self._in_word
-            needed[self._in_word] = otherwise
+        barred = self._in_word & (progress.closed or progress.ending) | self._joins & progress.unjoined
+        advances &= ~barred
+        needed[barred] = otherwise
         return Choices(needed, advances, otherwise)
 
     def _may_begin(self, progress: Progress, token: int) -> bool:
@@ -133,6 +138,8 @@ class ConstraintSet:
             may_go_on = not progress.closed and (not progress.ending or edges.is_ending[token])
             if edges.begins_in_word[token] and not may_go_on:
                 return False
+            if progress.unjoined and edges.joins and edges.joins[token]:
+                return False
             progress = self.advance(progress, token)
         return not progress.unmet and all(tokens.count(token) == 1 for token in self.reserved)
 
@@ -143,7 +150,7 @@ class ConstraintSet:
     def advance(self, progress: Progress, token: int) -> Progress:
         """The progress after one more token; what had been begun is given up where the token does not go on with it."""
         if progress.ending and self._edges.is_ending[token]:
-            return replace(progress, before=token, closed=True, ending=False)
+            return replace(progress, before=token, closed=True, ending=False, meeting=0, unjoined=False)
         begun, before = (*progress.begun, token), progress.before
         unmet, needed = progress.unmet, self._needed(progress)
         while begun:
@@ -153,7 +160,9 @@ class ConstraintSet:
                 if not left:
                     rest = tuple(other for other in unmet if other != index)
                     closed = self.constraints[index].closed and not spelling.ending
-                    return Progress(rest, (), token, closed, spelling.ending, needed - self._longest[index])
+                    left_over = needed - self._longest[index]
+                    unjoined = self.constraints[index].unjoined
+                    return Progress(rest, (), token, closed, spelling.ending, left_over, len(begun), unjoined)
                 saved = max(saved, self._longest[index] - left)
             if saved:
                 return Progress(unmet, begun, before, needed=needed - saved)

@@ -10,10 +10,11 @@ from regard.search.constrained_translation import ConstrainedTranslator
 from regard.search.control_plan import Plan, Planner
 from regard.search.control_report import ControlledTranslation
 from regard.search.restoring import Restorer
-from regard.search.substitution import likelihoods_of_the_rest, substitutions
+from regard.search.substitution import standings, substitutions
 from regard.search.texts import check_texts
 from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder
+from regard.text.units import units
 
 if TYPE_CHECKING:
     from regard.search.options import SearchOptions
@@ -85,7 +86,7 @@ class ControlledTranslator:
         finished: list[ControlledTranslation],
         options: SearchOptions,
     ) -> None:
-        """Take the plain translation with terms in the places of its words, where that leaves the rest more likely."""
+        """Take the plain translation with terms in the places of its words, where the model likes that better."""
         missing = [self._restorer.missing(plans[index], plain[index].text) for index in lacking]
         sources, translations = [texts[index] for index in lacking], [plain[index] for index in lacking]
         found = substitutions(self._translator, sources, translations, missing, **options)
@@ -103,6 +104,9 @@ class ControlledTranslator:
         }
         rivals = [(texts[index], each) for index, each in others.items()]
         rivals += [(texts[index], finished[index]) for index in others]
-        likely = likelihoods_of_the_rest(self._translator, rivals)
-        for index, rest, former in zip(others, likely, likely[len(others) :], strict=False):
-            finished[index] = others[index] if rest > former else finished[index]
+        stand = standings(self._translator, rivals, self._translator._search_config(options))
+        for index, other, former in zip(others, stand, stand[len(others) :], strict=False):
+            # The mean shows what the search left out, the score what it added; the score is better, too, for less.
+            shortened = len(units(others[index].text)) < len(units(plain[index].text))
+            if other.rest > former.rest or (other.score > former.score and not shortened):
+                finished[index] = others[index]

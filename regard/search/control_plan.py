@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from regard.search.spellings import Constraint, term_constraint
@@ -12,6 +12,7 @@ from regard.search.tags import PlacedTag
 from regard.text.glossary import Glossary, TermMatch
 from regard.text.masking import SpanGroup, group_spans, is_apart, mask, stands_alone
 from regard.text.spans import SpanFinder
+from regard.text.units import JOINING_MARKS
 
 if TYPE_CHECKING:
     from regard.search.translator import Translator
@@ -54,7 +55,7 @@ class Planner:
         words = self._words_for(text, groups, terms)
         wanted = [(match, self._constraint(match.term.target, match.term.inflected)) for match in terms]
         of_groups = [
-            word.constraint if word else self._constraint(group.text, False)
+            _constraint_for(group, word) if word else self._constraint(group.text, False)
             for group, word in zip(groups, words, strict=True)
         ]
         constraints: list[Constraint] = []
@@ -95,6 +96,11 @@ class Planner:
             known = term_constraint(self._translator.tokenizers.target, text, inflected)
             self._term_constraints[text, inflected] = known
         return known
+
+
+def _constraint_for(group: SpanGroup, word: StandIn) -> Constraint:
+    """A hyphen may follow a stand-in only where one follows the span in the source."""
+    return replace(word.constraint, unjoined=group.after not in JOINING_MARKS or not group.after)
 
 
 def _is_free(match: TermMatch, groups: Sequence[SpanGroup]) -> bool:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from regard.errors import ModelFolderError
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
+class Hypothesis(NamedTuple):
     """An output: `tokens` without the marks of beginning and end."""
 
     tokens: list[int]
@@ -50,10 +49,7 @@ class NBest:
     def best(self) -> list[Hypothesis]:
         """The best, in order; those that were cut off come after all that ended by themselves."""
         if not self._hypotheses:
-            raise ModelFolderError(
-                "the model's probabilities are not numbers (NaN), so nothing can be translated with it: "
-                "its training went wrong; train it again, with a lower learning rate or with clipping"
-            )
+            raise not_numbers()
         return self._ranked()[: self._size]
 
     def gap(self) -> float:
@@ -66,3 +62,11 @@ class NBest:
 
     def _ranked(self) -> list[Hypothesis]:
         return sorted(self._hypotheses, key=lambda found: (not found.finished, -found.score))
+
+
+def not_numbers() -> ModelFolderError:
+    """What to say where nothing was found."""
+    return ModelFolderError(
+        "the model's probabilities are not numbers (NaN), so nothing can be translated with it: "
+        "its training went wrong; train it again, with a lower learning rate or with clipping"
+    )

@@ -31,3 +31,14 @@ def length_penalty(length: int, config: SearchConfig) -> float:
     Whatever the kind, it is at least 1 and never falls as n grows; the early end of a beam rests on that.
     """
     return PENALTIES[config.length_penalty](length, config.alpha)
+
+
+def score_with_forced(
+    log_probability: float, forced: float, length: int, typical_length: int, config: SearchConfig
+) -> float:
+    """The score (log P - f) / lp(n) + f / lp(m) of an output whose forced tokens have the log-probability f.
+
+    Forced tokens are very unlikely: were they divided by the penalty of the output's own length n, any padding would
+    pay. So it is that of a typical length m, the same for all outputs of a sentence.
+    """
+    return (log_probability - forced) / length_penalty(length, config) + forced / length_penalty(typical_length, config)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-import numpy as np
 import torch
 
 from regard.config import SearchConfig
 from regard.data.vocabulary import BOS_ID, EOS_ID
 from regard.native.engine import PackedModel
 from regard.native.search import Found, Task, search
-from regard.search.hypotheses import Hypothesis, NBest
+from regard.search.hypotheses import Hypothesis, not_numbers
 from regard.search.length_penalty import length_penalty
 from regard.search.rules import check_best, forbidden_tokens, limits_of_lengths
 
@@ -27,11 +28,11 @@ def native_search(
     """The `best` hypotheses for each source, best first; `advanced` hears how many more sentences are done."""
     check_best(best, config)
     order = sorted(range(len(sources)), key=lambda index: -len(sources[index]))  # the longest must not come last
-    task = Tasks(model, config, best, longest).of([len(sources[index]) for index in order])
-    found = search(model, [sources[index] for index in order], task, torch.get_num_threads(), advanced)
+    limits, task = Tasks(model, config, best, longest).of([len(sources[index]) for index in order])
+    found = search(model, [sources[index] for index in order], limits, task, torch.get_num_threads(), advanced)
     results: list[list[Hypothesis]] = [[] for _ in sources]
     for index, outputs in zip(order, found, strict=True):
-        results[index] = hypotheses(outputs, best)
+        results[index] = hypotheses(outputs)
     return results
 
 
@@ -39,42 +40,37 @@ class Tasks:
     """Tasks for one model, search and number of outputs; what they have in common is made once."""
 
     def __init__(self, model: PackedModel, config: SearchConfig, best: int, longest: int | None) -> None:
-        self._config, self._best, self._longest = config, best, longest
-        self._forbidden = forbidden_tokens(model.vocabulary)
+        self._config, self._longest = config, longest
         self._limits: dict[int, int] = {}
-        self._penalties = np.empty(0)
-
-    def of(self, lengths: Sequence[int]) -> Task:
-        """What the engine is to do with sources of these lengths."""
-        unknown = sorted(set(lengths) - self._limits.keys())
-        if unknown:
-            limits = limits_of_lengths(torch.tensor(unknown), self._config, self._longest)
-            self._limits |= dict(zip(unknown, limits.tolist(), strict=True))
-            outputs = range(max(self._limits.values()) + 1)
-            self._penalties = np.array([length_penalty(max(1, length), self._config) for length in outputs])
-        return Task(
-            beam=self._config.beam,
-            best=self._best,
-            limits=np.array([self._limits[length] for length in lengths], dtype=np.int64),
-            penalties=self._penalties,
+        self._task = Task(
+            beam=config.beam,
+            best=best,
+            penalties=array("d"),
             begin_mark=BOS_ID,
             end_mark=EOS_ID,
-            forbidden=self._forbidden,
-            batch_tokens=self._config.batch_tokens,
+            forbidden=array("q", forbidden_tokens(model.vocabulary)),
+            batch_tokens=config.batch_tokens,
         )
 
+    def of(self, lengths: Sequence[int]) -> tuple[array[int], Task]:
+        """The limits of outputs for sources of these lengths, and what else the engine is to know."""
+        try:
+            limits = array("q", map(self._limits.__getitem__, lengths))
+        except KeyError:
+            self._learn(sorted(set(lengths)))
+            return self.of(lengths)
+        return limits, self._task
 
-def hypotheses(outputs: Sequence[Found], best: int) -> list[Hypothesis]:
-    """The same, as other searches give them."""
-    gathered = NBest(best)
-    for output in outputs:
-        gathered.add(
-            Hypothesis(
-                tokens=output.tokens,
-                score=output.score,
-                log_probability=output.log_probability,
-                finished=output.finished,
-                token_log_probabilities=output.token_log_probabilities,
-            )
-        )
-    return gathered.best()
+    def _learn(self, lengths: list[int]) -> None:
+        limits = limits_of_lengths(torch.tensor(lengths), self._config, self._longest)
+        self._limits |= dict(zip(lengths, limits.tolist(), strict=True))
+        outputs = range(max(self._limits.values()) + 1)
+        penalties = array("d", [length_penalty(max(1, length), self._config) for length in outputs])
+        self._task = replace(self._task, penalties=penalties)
+
+
+def hypotheses(outputs: Sequence[Found]) -> list[Hypothesis]:
+    """The same, as other searches give them; the engine has put them in order."""
+    if not outputs:
+        raise not_numbers()
+    return [Hypothesis(*output) for output in outputs]

@@ -51,6 +51,8 @@ def search_config(base: SearchConfig, options: SearchOptions) -> SearchConfig:
         raise InputError(f"`{idle}` has a meaning for sampling alone: ask for that too (`sampling`), or leave it out")
     if "beam" in given and config.sampling:
         raise InputError("sampling keeps no beam: leave `beam` out; `samples` says how many outputs are drawn")
+    if given.get("alpha") and config.length_penalty == "none":
+        raise InputError("`alpha` is the strength of a length penalty, and there is none: leave it out")
     if config.compute != "float32" and config.coverage_penalty:
         raise InputError(
             "a coverage penalty needs the model's own attention, in float32: leave out `compute` or `coverage_penalty`"

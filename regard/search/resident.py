@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from regard.config import SearchConfig
 from regard.native.resident import Bell, ResidentSearch
 from regard.native.search import Prepared
@@ -41,35 +39,36 @@ class Joined:
         encoded = translator.tokenizers.source.encode_batch(texts)
         sources = [translator._with_end_mark(source, line) for line, source in enumerate(encoded, start=1)]
         self.source_tokens = [len(source) for source in sources]
-        task = way.tasks.of(self.source_tokens)
-        self.prepared = Prepared(way.packed, sources, task, unchanged=True, watched=watched)
-        self._told, self._told_of = np.zeros(len(sources), dtype=np.uint8), 0
+        self.prepared = Prepared(
+            way.packed, sources, *way.tasks.of(self.source_tokens), unchanged=True, watched=watched
+        )
+        self._untold = list(range(len(sources)))
 
     @property
     def left(self) -> int:
         """How many are under way."""
-        return self.prepared.count - int(self.prepared.job.done)
+        return self.prepared.left
 
     def ended(self) -> list[int]:
         """The numbers of the texts whose search has ended since this was last asked."""
-        if self.prepared.job.done == self._told_of:
+        if self.prepared.left == len(self._untold):
             return []
-        fresh = np.flatnonzero(self.prepared.ended != self._told)
-        self._told_of += len(fresh)
-        self._told[fresh] = 1
-        numbers: list[int] = fresh.tolist()
-        return numbers
+        ended = self.prepared.ended
+        fresh = [number for number in self._untold if ended[number]]
+        self._untold = [number for number in self._untold if not ended[number]]
+        return fresh
 
     def translations(self, number: int) -> list[Translation]:
         """What was found for a text whose search has ended, best first."""
         way = self._way
-        found = hypotheses(self.prepared.outputs(number), way.wanted)
+        found = hypotheses(self.prepared.outputs(number))
         return self._translator._ranked(found, way.search)[: way.best]
 
     def so_far(self) -> Iterator[tuple[int, str]]:
         """The text that each search under way holds for the best, where it is watched."""
-        for number in np.flatnonzero(self.prepared.ended == 0).tolist():
-            yield number, text_so_far(self._translator, self.prepared.so_far(number))
+        for number, ended in enumerate(self.prepared.ended):
+            if not ended:
+                yield number, text_so_far(self._translator, self.prepared.so_far(number))
 
     def give_up(self, number: int) -> None:
         """Let a text leave before its end; from any thread."""

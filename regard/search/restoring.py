@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from regard.search.alignment import Aligner, Alignment, NoAttentionError
@@ -30,7 +30,7 @@ class Restorer:
         if plan.alone:
             spans = [span for group in plan.groups for span in group.spans]
             uses = tuple(SpanUse(span.text, span.kind, span.start, True, False, span.start) for span in spans)
-            return ControlledTranslation(dataclasses.replace(found, text=source), (), uses)
+            return ControlledTranslation(replace(found, text=source), (), uses)
         places = self._places(plan, found)
         restored = {index: restoring_edit(found.text, *place, plan.groups[index]) for index, place in places.items()}
         taken = [(edit.start, edit.stop) for edit in restored.values()]
@@ -51,7 +51,7 @@ class Restorer:
             edits.append(self._insertion(source, found.text, alignment, plan.groups[index], taken))
         groups = [(group, index in missing, at_group[index]) for index, group in enumerate(plan.groups)]
         groups += [(tag.group, True, order) for order, tag in enumerate(plan.tags, start=len(edits))]
-        edits += tag_edits(self._translator, plan.text, found.text, plan.tags)
+        edits += tag_edits(self._translator, plan.text, found.text, plan.tags, edits)
         text, stands = apply_edits(found.text, edits)
         kept = [
             SpanUse(span.text, span.kind, span.start, not inserted, inserted, start)
@@ -59,7 +59,7 @@ class Restorer:
             for span, start in _inside(group, text, stands[order])
         ]
         return ControlledTranslation(
-            dataclasses.replace(found, text=text),
+            replace(found, text=text),
             tuple(_term_use(match, stands[at_term[match]] if match in at_term else None, plan) for match in plan.terms),
             tuple(sorted(kept, key=lambda use: use.source_start)),
         )

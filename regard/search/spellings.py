@@ -7,12 +7,12 @@ from enum import Enum
 
 from regard.data.tokenizer import Tokenizer
 from regard.data.vocabulary import FIRST_BYTE_ID
-from regard.text.units import is_unspaced, is_word_character
+from regard.text.units import JOINING_MARKS, LONGEST_ENDING, is_unspaced, is_word_character
 
 CONTEXTS = ("(", "-", "。", "，", "的", "'", "a", "\n")
 """What a term is tokenized after in order to see how it is written without a space in front."""
 
-MOST_ENDINGS, LONGEST_ENDING = 100, 3
+MOST_ENDINGS = 100
 
 
 class Place(Enum):
@@ -44,6 +44,8 @@ class Constraint:
     """No letter may follow, which would make another word of it."""
     reserved: bool = False
     """Its tokens are used for nothing else, so that it comes exactly once."""
+    unjoined: bool = False
+    """No hyphen may follow, either."""
 
     @property
     def longest(self) -> int:
@@ -58,6 +60,8 @@ class TokenEdges:
     ends_in_word: tuple[bool, ...]
     is_ending: tuple[bool, ...] = ()
     """Which are a few letters that can end a word."""
+    joins: tuple[bool, ...] = ()
+    """Which begin with a hyphen."""
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> TokenEdges:
@@ -73,6 +77,7 @@ class TokenEdges:
             tuple(is_word_character(first) for first, _ in edges),
             tuple(is_word_character(last) for _, last in edges),
             tuple(piece.isalpha() and len(piece) <= LONGEST_ENDING for piece in pieces),
+            tuple(first in JOINING_MARKS for first, _ in edges),
         )
 
 

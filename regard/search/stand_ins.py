@@ -70,7 +70,9 @@ def _words(tokenizer: Tokenizer) -> list[str]:
 def _constraint(tokenizer: Tokenizer, text: str) -> Constraint | None:
     """The constraint of a word that is one token with a space in front; its other spellings are not wanted."""
     spelling = term_constraint(tokenizer, text).spellings[0]
-    return Constraint((Spelling(spelling.tokens),), closed=True, reserved=True) if len(spelling.tokens) == 1 else None
+    if len(spelling.tokens) > 1:
+        return None
+    return Constraint((Spelling(spelling.tokens),), closed=True, reserved=True, unjoined=True)
 
 
 @torch.inference_mode()

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
+from regard.config import SearchConfig
 from regard.search.alignment import Aligner, Alignment, NoAttentionError
 from regard.search.control_report import ControlledTranslation
 from regard.search.hypotheses import Hypothesis
-from regard.search.length_penalty import length_penalty
+from regard.search.length_penalty import length_penalty, score_with_forced
+from regard.search.scoring import Score
 from regard.text.glossary import TermMatch
 from regard.text.masking import Edit, apply_edits
 
@@ -57,32 +59,47 @@ def substitutions(
     return found
 
 
-def likelihoods_of_the_rest(
-    translator: Translator, translations: Sequence[tuple[str, ControlledTranslation]]
-) -> list[float]:
-    """The mean log-probability of the tokens that belong to no term, for sources with their translations.
+class Standing(NamedTuple):
+    """How well a translation does that uses terms."""
 
-    A term that a model would never say costs much wherever it stands. What it does to the rest shows where it belongs.
-    """
-    texts = [translation.text for _, translation in translations]
-    scores = translator.score([source for source, _ in translations], texts)
-    means = []
-    for (_, translation), score in zip(translations, scores, strict=True):
-        tokens = translator.tokenizers.target.encode(translation.text)
-        ends = translator.tokenizers.target.ends(tokens)
-        terms = [
-            (use.target_start, use.target_start + len(use.target))
-            for use in translation.terms
-            if use.target_start is not None
-        ]
-        ranges = [*pairwise(ends), (ends[-1], ends[-1])]
-        free = [
-            value
-            for (start, stop), value in zip(ranges, score.per_token, strict=True)
-            if not any(start < last and first < stop for first, last in terms)
-        ]
-        means.append(math.fsum(free) / len(free))
-    return means
+    score: float
+    """What a constrained search ranks it by."""
+    rest: float
+    """The mean log-probability of the tokens that belong to no term."""
+
+
+def standings(
+    translator: Translator, translations: Sequence[tuple[str, ControlledTranslation]], search: SearchConfig
+) -> list[Standing]:
+    """How well translations do, given with their sources."""
+    sources = [source for source, _ in translations]
+    scores = translator.score(sources, [translation.text for _, translation in translations])
+    lengths = [len(tokens) + 1 for tokens in translator.tokenizers.source.encode_batch(sources)]
+    found = []
+    for (_, translation), score, length in zip(translations, scores, lengths, strict=True):
+        free = _outside_terms(translator, translation, score)
+        rest = math.fsum(free)
+        forced = score.log_probability - rest
+        value = score_with_forced(score.log_probability, forced, score.tokens, length, search)
+        found.append(Standing(value, rest / len(free)))
+    return found
+
+
+def _outside_terms(translator: Translator, translation: ControlledTranslation, score: Score) -> list[float]:
+    """The log-probabilities of the tokens that belong to no term, and of the end mark."""
+    target = translator.tokenizers.target
+    terms = [
+        (use.target_start, use.target_start + len(use.target))
+        for use in translation.terms
+        if use.target_start is not None
+    ]
+    ends = target.ends(target.encode(translation.text))
+    ranges = [*pairwise(ends), (ends[-1], ends[-1])]
+    return [
+        value
+        for (start, stop), value in zip(ranges, score.per_token, strict=True)
+        if not any(start < last and first < stop for first, last in terms)
+    ]
 
 
 def _substituted(

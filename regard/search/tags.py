@@ -34,8 +34,13 @@ class PlacedTag:
         return all(span.text.startswith("</") for span in self.group.spans)
 
 
-def tag_edits(translator: Translator, source: str, output: str, tags: Sequence[PlacedTag]) -> list[Edit]:
-    """The insertions of tags into an output, in the order of the source; `source` and `output` have no tags."""
+def tag_edits(
+    translator: Translator, source: str, output: str, tags: Sequence[PlacedTag], others: Sequence[Edit] = ()
+) -> list[Edit]:
+    """The insertions of tags into an output, in the order of the source; `source` and `output` have no tags.
+
+    What `others` replace in the output, no tag cuts.
+    """
     if not tags:
         return []
     aligner = Aligner(translator, by_units=True)
@@ -54,7 +59,8 @@ def tag_edits(translator: Translator, source: str, output: str, tags: Sequence[P
             places.append(target_words[min(targets)][0] if targets else (len(output) if begin else 0))
         else:
             places.append(target_words[max(targets)][1] if targets else (len(output) if end else 0))
-    return [_insertion(output, place, tag) for place, tag in zip(sorted(places), tags, strict=True)]
+    outside = sorted(_outside(place, tag, others) for place, tag in zip(sorted(places), tags, strict=True))
+    return [_insertion(output, place, tag) for place, tag in zip(outside, tags, strict=True)]
 
 
 def _partners(tags: Sequence[PlacedTag]) -> dict[int, int]:
@@ -77,6 +83,14 @@ def _covered(index: int, tags: Sequence[PlacedTag], partners: dict[int, int], le
         there = tags[partners[index]].place
         return min(here, there), max(here, there)
     return (here, length) if tags[index].opens else (0, here)
+
+
+def _outside(place: int, tag: PlacedTag, others: Sequence[Edit]) -> int:
+    """The place of a tag; in front of a replacement that it would cut if the tag opens, behind it otherwise."""
+    cut = next((edit for edit in others if edit.start < place < edit.stop), None)
+    if cut is None:
+        return place
+    return cut.start if tag.opens else cut.stop
 
 
 def _insertion(output: str, place: int, tag: PlacedTag) -> Edit:

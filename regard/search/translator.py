@@ -73,7 +73,9 @@ class Translation:
     @property
     def mean_log_probability(self) -> float:
         """Log-probability by token, the end mark included."""
-        return self.log_probability / max(1, len(self.tokens) + self.finished)
+        # The guard against loops may have ended it with an end mark, though it is not finished.
+        tokens = len(self.token_log_probabilities) or len(self.tokens) + self.finished
+        return self.log_probability / max(1, tokens)
 
 
 EMPTY = Translation("", 0.0, 0.0, [], [], True, [])
@@ -336,7 +338,8 @@ class Translator:
                 "the line is left out; split it into sentences",
                 stacklevel=2,
             )
-        return [*source[:room], EOS_ID]
+            source = source[:room]
+        return [*source, EOS_ID]
 
     def _refuse_over_long(self, rows: Sequence[Sequence[int]], side: str, first_line: int) -> None:
         room = self.longest_source - 1

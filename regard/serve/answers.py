@@ -16,15 +16,16 @@ def rich_answer(translator: Translator, document: Document) -> RichTold:
     """A text with its sentences, their translations, and the words of both."""
     sentences = iter(document.sentences)
     told: list[RichSentence] = []
-    before = ""
-    for piece in document.pieces:
+    written = document.pieces_with()
+    before = target_before = ""
+    for piece, text in zip(document.pieces, written, strict=True):
         if piece.part is Part.SENTENCE:
-            told.append(_sentence(translator, next(sentences), before))
-            before = ""
+            told.append(_sentence(translator, next(sentences), before, target_before))
+            before = target_before = ""
         else:
-            before += piece.text
+            before, target_before = before + piece.text, target_before + text
     source, target = document.languages
-    return RichTold(source=source, target=target, text=document.text(), sentences=told, after=before)
+    return RichTold(source=source, target=target, text="".join(written), sentences=told, after=before)
 
 
 def copied_answer(language: str, text: str) -> RichTold:
@@ -32,12 +33,13 @@ def copied_answer(language: str, text: str) -> RichTold:
     return RichTold(source=language, target=language, text=text, sentences=[], after=text)
 
 
-def _sentence(translator: Translator, sentence: Sentence, before: str) -> RichSentence:
+def _sentence(translator: Translator, sentence: Sentence, before: str, target_before: str) -> RichSentence:
     source_words = words_of(translator, sentence.source, 0)
     alignments: Sequence[Alignment | None] = sentence.alignments or [None] * len(sentence.translations)
     return RichSentence(
         source=sentence.source,
         before=before,
+        target_before=target_before,
         source_words=[_word(sentence.source, each) for each in source_words],
         translations=[
             _translation(translator, translation, alignment)

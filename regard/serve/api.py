@@ -69,7 +69,7 @@ def api_routes(service: Service) -> APIRouter:
     )  # fmt: skip
     async def explain(request: Request) -> Response:
         given = await _given(service, request, ExplainGiven)
-        service.admit(request, given.api_key)
+        service.admit(request.scope, given.api_key)
         limit = service.settings.explain_characters
         for text in (given.text, given.translation or ""):
             if len(text) > limit:
@@ -101,7 +101,7 @@ def _asked(service: Service, request: Request, given: StreamGiven, wanted: Wante
     if (given.text is None) == (given.texts is None):
         raise Refusal.bad("give either text or texts")
     texts = [given.text] if given.text is not None else given.texts or []
-    client = service.admit(request, given.api_key, max(1, len(texts)))
+    client = service.admit(request.scope, given.api_key, max(1, len(texts)))
     service.check_lengths(texts)
     if len(given.glossary) > service.settings.glossary_terms:
         raise Refusal.bad(f"a glossary has at most {service.settings.glossary_terms} terms")

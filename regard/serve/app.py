@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from inspect import signature
 from typing import TypeGuard
@@ -17,6 +18,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from regard.serve.api import api_routes
+from regard.serve.express import ExpressLane
 from regard.serve.guard import Guard, refused
 from regard.serve.libretranslate import libretranslate_routes
 from regard.serve.pages import page_routes
@@ -30,9 +32,22 @@ PATHS = (
     "/api/explain",
 )  # fmt: skip
 """The paths that figures and the log call by name."""
+LAST_SECONDS = 1.0
+"""For what is under way when the application is told to end: the server has waited before it said so."""
 
 
-def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> ASGIApp:
+@dataclass(frozen=True)
+class Application:
+    """All that answers requests: the ordinary way, with a guard before it, and the short one, for our own server."""
+
+    guard: Guard
+    lane: ExpressLane
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.guard(scope, receive, send)
+
+
+def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> Application:
     """The application around a service, guarded; `assets` are the files of the web page."""
 
     @asynccontextmanager
@@ -43,7 +58,7 @@ def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> ASG
         try:
             yield
         finally:
-            await service.pool.stop(service.settings.shutdown_seconds)
+            await service.pool.stop(min(LAST_SECONDS, service.settings.shutdown_seconds))
 
     app = FastAPI(
         title="regard",
@@ -69,7 +84,8 @@ def make_app(service: Service, assets: Mapping[str, Asset] | None = None) -> ASG
             content, kind = service.metrics.page()
             return Response(content, media_type=kind)
 
-    return Guard(_with_head(app), service.settings, service.metrics, PATHS, direct)
+    guard = Guard(_with_head(app), service.settings, service.metrics, PATHS, direct)
+    return Application(guard, ExpressLane(service, guard))
 
 
 def _with_head(app: ASGIApp) -> ASGIApp:

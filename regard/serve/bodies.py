@@ -32,12 +32,13 @@ async def read_fields(request: Request, settings: ServeSettings) -> tuple[Fields
     if kind == "application/json" or kind.endswith("+json"):
         return parse_json(body), True
     if kind == "multipart/form-data":
-        fields = _parse_multipart(body, request.headers["content-type"])
+        pairs = _parse_multipart(body, request.headers["content-type"])
     elif kind in ("application/x-www-form-urlencoded", ""):
-        fields = _parse_form(body, request.scope["query_string"])
+        pairs = _parse_form(body)
     else:
         raise Refusal(415, "Invalid request: send application/json or application/x-www-form-urlencoded")
-    return fields, False
+    # LibreTranslate reads a form together with the address.
+    return _gathered([*pairs, *_parse_form(request.scope["query_string"])]), False
 
 
 async def read_body(request: Request, settings: ServeSettings) -> bytes:
@@ -142,22 +143,15 @@ def _check_texts(value: Any) -> None:
             _check_texts(inner)
 
 
-def _parse_form(body: bytes, query: bytes) -> Fields:
-    """Fields of the body and, as LibreTranslate takes them too, of the address."""
+def _parse_form(form: bytes) -> list[tuple[str, str]]:
+    """Names and values of a body or of the end of an address."""
     try:
-        pairs = [
-            pair
-            for part in (body, query)
-            for pair in parse_qsl(
-                part.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS
-            )
-        ]
+        return parse_qsl(form.decode("utf-8"), keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS)
     except ValueError:
         raise Refusal.bad("the form cannot be read") from None
-    return _gathered(pairs)
 
 
-def _parse_multipart(body: bytes, content_type: str) -> Fields:
+def _parse_multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
     """Fields of a form in parts, in one pass: no part has parts, and one of its headers is looked at."""
     boundary = _BOUNDARY.search(content_type)
     if boundary is None:
@@ -166,7 +160,7 @@ def _parse_multipart(body: bytes, content_type: str) -> Fields:
     _, *parts = (b"\r\n" + body).split(mark, MOST_FIELDS + 1)
     if len(parts) < 2 or not parts[-1].startswith(b"--"):
         raise Refusal.bad("the form cannot be read")
-    return _gathered([_part(part) for part in parts[:-1]])
+    return [_part(part) for part in parts[:-1]]
 
 
 def _part(part: bytes) -> tuple[str, str]:

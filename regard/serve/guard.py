@@ -33,7 +33,7 @@ SAFETY: Mapping[str, str] = {
 }
 _ADDED = [(name.lower().encode(), value.encode()) for name, value in {**SAFETY, "Cache-Control": "no-store"}.items()]
 """What every answer has that says nothing else."""
-_ADDED_AT_HOME = [*_ADDED, (b"cross-origin-resource-policy", b"same-origin")]
+ADDED_AT_HOME = [*_ADDED, (b"cross-origin-resource-policy", b"same-origin")]
 """The same, for those who are not on another site."""
 _PREFLIGHT = {b"origin", b"access-control-request-method"}
 _PORT = re.compile(r":\d{1,5}$")
@@ -54,19 +54,35 @@ class Guard:
         paths: Collection[str],
         direct: Mapping[str, Endpoint],
     ) -> None:
-        self._app, self._settings, self._metrics, self._direct = app, settings, metrics, direct
+        self._app, self._settings, self.metrics, self._direct = app, settings, metrics, direct
         self._paths = frozenset(paths)
         self._hosts = settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-            return
-        exchange = _Exchange(scope, receive, send, self._settings)
-        began = time.perf_counter()
-        self._metrics.in_flight.inc()
+        else:
+            exchange = _Exchange(scope, receive, send, self._settings)
+            await self._around(scope, exchange, self._answer(scope, exchange), time.perf_counter())
+
+    def failing(self, error: Exception, began: float) -> ASGIApp:
+        """An application that tells of an error in a request which began at that time."""
+
+        async def fail(exchange: _Exchange) -> None:
+            await exchange.receive()  # the body is there, and does not hold the connection
+            raise error
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            exchange = _Exchange(scope, receive, send, self._settings)
+            await self._around(scope, exchange, fail(exchange), began)
+
+        return app
+
+    async def _around(self, scope: Scope, exchange: _Exchange, work: Awaitable[None], began: float) -> None:
+        """Do the work of an answer; tell what goes wrong, and count how it ends."""
+        self.metrics.in_flight.inc()
         try:
-            await self._answer(scope, exchange)
+            await work
         except ClientLeft:
             exchange.status = CLIENT_LEFT
         except Exception as error:
@@ -77,15 +93,17 @@ class Guard:
             if not exchange.status:
                 await refused(refusal)(scope, exchange.receive, exchange.send)
         finally:
+            self.metrics.in_flight.dec()
             seconds = time.perf_counter() - began
-            self._metrics.in_flight.dec()
-            route = self.route_of(scope["path"])
-            status = exchange.status or CLIENT_LEFT
-            self._metrics.add_request(route, scope["method"], status, seconds)
-            log.info("%s %s %d %.0f ms", scope["method"][:10], route, status, 1000 * seconds)
+            self.count(scope["method"], self.route_of(scope["path"]), exchange.status or CLIENT_LEFT, seconds)
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request has been answered."""
+        self.metrics.add_request(route, method, status, seconds)
+        log.info("%s %s %d %.0f ms", method[:10], route, status, 1000 * seconds)
 
     async def _answer(self, scope: Scope, exchange: _Exchange) -> None:
-        if self._hosts is not None and _name_of(exchange.headers.get(b"host", b"")) not in self._hosts:
+        if not self.goes_by(exchange.headers.get(b"host", b"")):
             raise Refusal(421, "Invalid request: this server does not go by that name; its setting `hosts` says which")
         if scope["method"] == "OPTIONS" and exchange.headers.keys() >= _PREFLIGHT:
             await _preflight()(scope, exchange.receive, exchange.send)
@@ -96,6 +114,10 @@ class Guard:
             return
         response = await endpoint(Request(scope, exchange.receive, exchange.send))
         await response(scope, exchange.receive, exchange.send)
+
+    def goes_by(self, host: bytes) -> bool:
+        """Whether a request calls the server by one of its names."""
+        return self._hosts is None or _name_of(host) in self._hosts
 
     def route_of(self, path: str) -> str:
         """The label of a path: one that we have, or `other`."""
@@ -126,7 +148,7 @@ class _Exchange:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             given = {name for name, _ in message["headers"]}
-            added = _ADDED if self._origin is not None else _ADDED_AT_HOME
+            added = _ADDED if self._origin is not None else ADDED_AT_HOME
             message["headers"] = [*message["headers"], *(pair for pair in added if pair[0] not in given)]
             if self._origin is not None:
                 headers = MutableHeaders(scope=message)

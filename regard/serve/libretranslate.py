@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Scope
 
 from regard.serve.bodies import Fields, read_fields
 from regard.serve.languages import AUTO, language_name
@@ -32,11 +33,12 @@ from regard.serve.schemas import (
 from regard.serve.sentences import Wanted, cut, translate_pieces
 from regard.serve.service import Service, answer, while_waited_for
 
+TRANSLATE = "/translate"
 _NUMBER = re.compile(r"[+-]?\d{1,9}")
 
 
 @dataclass(frozen=True)
-class _Asked:
+class Asked:
     """A request to translate, checked."""
 
     texts: list[str]
@@ -52,14 +54,13 @@ def libretranslate_routes(service: Service) -> APIRouter:
     router = APIRouter(tags=["LibreTranslate"])
 
     @router.post(
-        "/translate", response_model=TranslateTold, responses=ERRORS, openapi_extra=body_of(TranslateGiven, form=True),
+        TRANSLATE, response_model=TranslateTold, responses=ERRORS, openapi_extra=body_of(TranslateGiven, form=True),
         summary="Translate text from one language to another",
     )  # fmt: skip
     async def translate(request: Request) -> Response:
         fields, is_json = await read_fields(request, service.settings)
-        given = fields.get("q")
-        client = service.admit(request, fields.get("api_key"), max(1, len(given)) if isinstance(given, list) else 1)
-        asked = _asked(service, fields, is_json)
+        client = admit_translation(service, request.scope, fields)
+        asked = asked_of(service, fields, is_json)
         return await while_waited_for(request, _translate(service, asked, client))
 
     @router.post(
@@ -68,7 +69,7 @@ def libretranslate_routes(service: Service) -> APIRouter:
     )  # fmt: skip
     async def detect(request: Request) -> Response:
         fields, _ = await read_fields(request, service.settings)
-        service.admit(request, fields.get("api_key"))
+        service.admit(request.scope, fields.get("api_key"))
         _check_kinds(fields, DetectGiven)
         text = _text(fields, "q")
         service.check_lengths([text])
@@ -104,7 +105,13 @@ def libretranslate_routes(service: Service) -> APIRouter:
     return router
 
 
-async def _translate(service: Service, asked: _Asked, client: Hashable | None) -> Response:
+def admit_translation(service: Service, scope: Scope, fields: Fields) -> str | None:
+    """Let somebody in who wants texts translated; each counts."""
+    given = fields.get("q")
+    return service.admit(scope, fields.get("api_key"), max(1, len(given)) if isinstance(given, list) else 1)
+
+
+async def _translate(service: Service, asked: Asked, client: Hashable | None) -> Response:
     source, detected = asked.source, None
     if source == AUTO:
         best = service.languages.detector.detect_together(asked.texts)[0]
@@ -121,7 +128,7 @@ async def _translate(service: Service, asked: _Asked, client: Hashable | None) -
 
 
 async def _translated(
-    service: Service, served: Served | None, asked: _Asked, client: Hashable | None
+    service: Service, served: Served | None, asked: Asked, client: Hashable | None
 ) -> tuple[list[str], list[list[str]]]:
     """The translation of each text, and its alternatives."""
     if served is None:
@@ -139,7 +146,7 @@ async def _translated(
     )
 
 
-def _asked(service: Service, fields: Fields, is_json: bool) -> _Asked:
+def asked_of(service: Service, fields: Fields, is_json: bool) -> Asked:
     """The fields of a request, checked in LibreTranslate's order and refused in its words."""
     _check_kinds(fields, TranslateGiven)
     given = fields.get("q")
@@ -165,7 +172,7 @@ def _asked(service: Service, fields: Fields, is_json: bool) -> _Asked:
     if kind not in ("text", "html"):
         shown = kind if isinstance(kind, str) and re.fullmatch(r"[a-z]{1,12}", kind) else "that"
         raise Refusal(400, f"{shown} format is not supported")
-    return _Asked(texts, isinstance(given, list), source, target, kind == "html", alternatives)
+    return Asked(texts, isinstance(given, list), source, target, kind == "html", alternatives)
 
 
 def _text(fields: Fields, name: str) -> str:
@@ -190,8 +197,8 @@ def _number(value: Any) -> int:
 
 def _check_kinds(fields: Fields, model: type[LibreGiven]) -> None:
     """Refuse lists and objects where one value is meant; what is no field of LibreTranslate's is not looked at."""
-    for name in model.model_fields.keys() - {"q"}:
-        if isinstance(fields.get(name), list | dict):
+    for name, value in fields.items():
+        if name != "q" and name in model.model_fields and isinstance(value, list | dict):
             raise Refusal.bad(f"{name} parameter is not a text")
 
 

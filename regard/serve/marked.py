@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from regard.serve.pool import Pool
 from regard.serve.routing import Served
-from regard.serve.sentences import Document, Wanted, cut, translate_pieces
+from regard.serve.sentences import Document, Wanted, all_of, cut, translate_pieces
 from regard.serve.words import Range, links_of
 from regard.text.documents import Part
 from regard.text.markup import take_markup_apart
@@ -20,14 +20,15 @@ async def translate_markup(
     """Texts of HTML in the other language; tags stand around the words that belong to those they stood around."""
     markings = [take_markup_apart(text) for text in texts]
     passages = [passage for marking in markings for passage in marking.passages if passage.has_words]
-    found: dict[int, Document] = {}
     # Only passages with tags inside need to know which words belong together.
-    for tagged in (False, True):
-        some = [passage for passage in passages if bool(passage.tags) is tagged]
+    groups = {tagged: [each for each in passages if bool(each.tags) is tagged] for tagged in (False, True)}
+    work = []
+    for tagged, some in groups.items():
         pieces = [cut(served.translator, passage.text, most_tokens) for passage in some]
         asked = replace(wanted, best=1, alignment=tagged, keep_spans=True)
-        documents = await translate_pieces(pool, served, pieces, asked, client) if some else []
-        found |= {id(passage): document for passage, document in zip(some, documents, strict=True)}
+        work += [translate_pieces(pool, served, pieces, asked, client)] if some else []
+    documents = [document for some in await all_of(work) for document in some]
+    found = dict(zip(map(id, [*groups[False], *groups[True]]), documents, strict=True))
 
     def finish(passage: Passage) -> str:
         document = found.get(id(passage))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
-from regard.serve.jobs import Batch, Statistics
+from regard.serve.jobs import Batch, Pair, Statistics
 
 OTHER = "other"
 METHODS = ("GET", "POST", "HEAD", "OPTIONS")
@@ -30,7 +30,9 @@ class Metrics:
         )  # fmt: skip
         self.in_flight = Gauge("regard_requests_in_flight", "Requests under way.", registry=self.registry)
         self.characters = Counter("regard_characters", "Characters taken on.", ("pair",), registry=self.registry)
+        self._characters: dict[str, Counter] = {}
         self._kept: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._kept_of_pairs: dict[Pair, tuple[Histogram, Counter, Counter, Counter]] = {}
         self._queue = {
             name: Gauge(f"regard_queue_{name}", meaning, registry=self.registry)
             for name, meaning in (
@@ -54,11 +56,25 @@ class Metrics:
 
     def add_batch(self, batch: Batch) -> None:
         """Count sentences that were translated; called from the thread that did it."""
-        pair = str(batch.pair)
-        self.batches.labels(pair).observe(batch.together)
-        self.sentences.labels(pair).inc(batch.sentences)
-        self.tokens.labels(pair, "source").inc(batch.source_tokens)
-        self.tokens.labels(pair, "target").inc(batch.target_tokens)
+        together, sentences, source_tokens, target_tokens = self._of_batch(batch.pair)
+        together.observe(batch.together)
+        sentences.inc(batch.sentences)
+        source_tokens.inc(batch.source_tokens)
+        target_tokens.inc(batch.target_tokens)
+
+    def _of_batch(self, pair: Pair) -> tuple[Histogram, Counter, Counter, Counter]:
+        """Where batches of a pair are counted; kept as those of requests are."""
+        if pair not in self._kept_of_pairs:
+            name = str(pair)
+            source, target = (self.tokens.labels(name, side) for side in ("source", "target"))
+            self._kept_of_pairs[pair] = self.batches.labels(name), self.sentences.labels(name), source, target
+        return self._kept_of_pairs[pair]
+
+    def add_characters(self, pair: str, count: int) -> None:
+        """Count characters that were taken on."""
+        if pair not in self._characters:
+            self._characters[pair] = self.characters.labels(pair)
+        self._characters[pair].inc(count)
 
     def add_request(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that has been answered."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import torch
 
 from regard.errors import InputError, RegardError
+from regard.hardware import available_cores
 from regard.serve.explanations import Explanations
 from regard.serve.faults import log_fault
 from regard.serve.jobs import (
@@ -100,30 +100,27 @@ class Pool:
         Raises Busy where there is no room, TookTooLong after the time for one job, InputError for what the model
         cannot do, WorkerFailed where something broke. Whoever is cancelled while waiting gives up the place.
         """
-        with self._taken_on(pair, job, client) as request:
-            late = request.loop.call_later(self.settings.seconds, lambda: self._fail(request, self._too_long()))
-            try:
-                return await request.answer
-            finally:
-                late.cancel()
+        request = self.begin(pair, job, client=client)
+        try:
+            return await request.answer
+        finally:
+            self.end(request)
 
     async def watch(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[Progress]:
         """How the translation grows: the text so far of each sentence whenever it changes; the last has the answer."""
-        with self._taken_on(pair, job, client, watched=True) as request:
-            end = request.loop.time() + self.settings.seconds
+        request = self.begin(pair, job, client=client, watched=True)
+        try:
             told: tuple[str, ...] = ()
             while not request.answer.done():
-                try:
-                    async with asyncio.timeout_at(end):
-                        await request.changed.wait()
-                except TimeoutError:
-                    raise self._too_long() from None
+                await request.changed.wait()
                 request.changed.clear()
                 if (texts := tuple(request.partial)) != told and not request.answer.done():
                     told = texts
                     yield Progress(texts)
             answer = request.answer.result()
             yield Progress(tuple(found[0].text for found in answer.translations), answer)
+        finally:
+            self.end(request)
 
     async def stream(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[str]:
         """The text so far, its sentences joined by spaces, whenever it changes; the last is final."""
@@ -162,9 +159,8 @@ class Pool:
             raise InputError(f"there is no model from {pair.source!r} to {pair.target!r} here")
         return self.served[pair]
 
-    @contextmanager
-    def _taken_on(self, pair: Pair, job: Job, client: Hashable | None, watched: bool = False) -> Iterator[Request]:
-        """A request that holds its places until the block ends, however it ends."""
+    def begin(self, pair: Pair, job: Job, *, client: Hashable | None = None, watched: bool = False) -> Request:
+        """Take on a job, which holds its places until it is ended, however it ends; for the rest see `translate`."""
         served = self._model(pair)
         request = Request(served, job, self._ways.of(served, job), client, watched)
         self._check_room(request)
@@ -172,22 +168,27 @@ class Pool:
         self._sentences += request.size
         self._characters += request.characters
         self._empty.clear()
-        try:
-            if request.size:
-                (self._side if request.at_side else self._search).put(request)
-            else:
-                request.answer.set_result(request.result())
-            yield request
-        finally:
-            self._requests.remove(request)
-            self._sentences -= request.size
-            self._characters -= request.characters
-            if request.left:
-                request.given_up = True
-                (self._side if request.at_side else self._search).remove(request)
-                self._search.ring()
-            if not self._requests:
-                self._empty.set()
+        request.late = request.loop.call_later(self.settings.seconds, self._be_late, request)
+        if request.size:
+            (self._side if request.at_side else self._search).put(request)
+        else:
+            request.answer.set_result(request.result())
+        return request
+
+    def end(self, request: Request) -> None:
+        """Free the places of a request; what is not done of it is given up."""
+        request.late.cancel()
+        if request.answer.done() and not request.answer.cancelled():
+            request.answer.exception()  # looked at, or the loop complains of an error that nobody waits for
+        self._requests.remove(request)
+        self._sentences -= request.size
+        self._characters -= request.characters
+        if request.left:
+            request.given_up = True
+            (self._side if request.at_side else self._search).remove(request)
+            self._search.ring()
+        if not self._requests:
+            self._empty.set()
 
     def _check_room(self, request: Request) -> None:
         settings = self.settings
@@ -204,8 +205,9 @@ class Pool:
         ):
             raise Busy(self._pace.seconds_for(self._sentences))
 
-    def _too_long(self) -> TookTooLong:
-        return TookTooLong(f"not done within {self.settings.seconds:g} s; send less at a time, or try again later")
+    def _be_late(self, request: Request) -> None:
+        seconds = self.settings.seconds
+        self._fail(request, TookTooLong(f"not done within {seconds:g} s; send less at a time, or try again later"))
 
     def _observed(self, batch: Batch) -> None:
         self._pace.add(batch.sentences, batch.seconds)
@@ -255,8 +257,3 @@ class Pool:
         if request in self._requests and not request.answer.done():
             request.answer.set_exception(error)
             request.changed.set()
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -6,9 +6,11 @@ import asyncio
 import json
 from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from starlette.types import Scope
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from regard.serve.departure import KEY, Departure
+from regard.serve.express import ExpressLane
 from regard.serve.guard import SAFETY
 from regard.serve.settings import ServeSettings
 
@@ -16,6 +18,8 @@ LINGER = 0.5
 """Seconds in which a client who is refused may take the answer, and whatever it sends is dropped."""
 LEAST_TAKEN = 16_384
 """Bytes of an answer that waits which a client has to take in the time that a body may take to arrive."""
+HELD = 0.02
+"""Seconds in which a body that did not come with its head may follow, so that both can take the express lane."""
 _PHRASES = {
     400: "Bad Request",
     408: "Request Timeout",
@@ -59,10 +63,14 @@ class BoundedProtocol(HttpToolsProtocol):
     """uvicorn's protocol, for clients that are slow, or send headers without end, or are too many."""
 
     settings = ServeSettings()
+    lane: ExpressLane | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._departure = Departure(self.flow.resume_reading)
+        self.departure = Departure(self.flow.resume_reading)
+        self._held: tuple[RequestResponseCycle, Any] | None = None
+        self._held_timer: asyncio.TimerHandle
+        self._may_hold = False
         self._timer: asyncio.TimerHandle | None = None
         self._reader_timer: asyncio.TimerHandle | None = None
         self._untaken = 0
@@ -77,8 +85,9 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_is_there()
         self._forget_reader()
+        self._let_go()
         super().connection_lost(exc)
-        self._departure.happen()
+        self.departure.happen()
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self._leaves_http:
@@ -95,7 +104,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         self._wait_for_head()
         super().on_message_begin()
-        cast(dict[str, Any], self.scope)[KEY] = self._departure
+        cast(dict[str, Any], self.scope)[KEY] = self.departure
 
     def on_headers_complete(self) -> None:
         self._head_is_there()
@@ -103,7 +112,11 @@ class BoundedProtocol(HttpToolsProtocol):
         if size > self.settings.header_bytes:
             self._refuse_head()
             return
-        super().on_headers_complete()
+        self._may_hold = True
+        try:
+            super().on_headers_complete()
+        finally:
+            self._may_hold = False
         if self.scope["method"] != "HEAD":  # whose answer has no body to wait for
             self.cycle.transport = cast(asyncio.Transport, GatheringTransport(self.transport, self.cycle))
         # What follows is another protocol's, which nobody here speaks: it is dropped until the connection is idle.
@@ -118,6 +131,43 @@ class BoundedProtocol(HttpToolsProtocol):
         if not self._refused:
             self._head_bytes = 0
             super().on_message_complete()
+        if self._held is not None and self.lane is not None and self.lane.begin(self, self._held[0]):
+            self._forget_held()
+        self._let_go()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Begin with a request, or keep it for a moment: where its body is there, too, it may take the express lane."""
+        lane = self.lane if self._may_hold and not self.flow.write_paused else None
+        if lane is not None and lane.takes(cast(Scope, cycle.scope)):
+            self._held = cycle, app
+            self._held_timer = self.loop.call_later(HELD, self._let_go)
+        else:
+            self.start(cycle, app)
+
+    def _let_go(self) -> None:
+        """What is kept goes the ordinary way."""
+        if (held := self._held) is not None:
+            self._forget_held()
+            self.start(*held)
+
+    def _forget_held(self) -> None:
+        if self._held is not None:
+            self._held = None
+            self._held_timer.cancel()
+
+    def start(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Let an application answer."""
+        super()._start_asgi_task(cycle, app)
+
+    def answer(self, cycle: RequestResponseCycle, headers: bytes, body: bytes) -> None:
+        """Send a whole answer, and be ready for the next request."""
+        cycle.response_started = cycle.response_complete = True
+        own = b"".join(b"%b: %b\r\n" % pair for pair in cycle.default_headers)
+        last = b"\r\n" if cycle.keep_alive else b"connection: close\r\n\r\n"
+        self.transport.write(b"".join((STATUS_LINE[200], own, headers, last, body)))
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def pause_writing(self) -> None:
         super().pause_writing()
@@ -143,10 +193,11 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._refused = True
         self._head_is_there()
+        self._forget_held()
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # whatever the application still answers is for nobody
             self.cycle.message_event.set()
-        self._departure.happen()
+        self.departure.happen()
         if self.transport.is_closing():
             return
         body = json.dumps({"error": sentence})
@@ -197,7 +248,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse(408, f"Invalid request: the headers did not arrive within {self.settings.header_seconds:g} s")
 
 
-def bounded_protocol(settings: ServeSettings) -> type[BoundedProtocol]:
-    """The protocol with the limits of some settings."""
-    members: dict[str, Any] = {"settings": settings}
+def bounded_protocol(settings: ServeSettings, lane: ExpressLane | None = None) -> type[BoundedProtocol]:
+    """The protocol with the limits of some settings, and a lane for requests that need no application."""
+    members: dict[str, Any] = {"settings": settings, "lane": lane}
     return type("BoundedProtocol", (BoundedProtocol,), members)

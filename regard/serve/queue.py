@@ -19,6 +19,8 @@ class Place:
     def __init__(self) -> None:
         self.rows = 0
         self.bell = Bell()
+        self.left_by_some = False
+        """Whether some of those that it works for may no longer wait."""
 
 
 class FairQueue:
@@ -73,21 +75,22 @@ class FairQueue:
                 self._idle -= 1
             if self._closed:
                 return None
-            share = -(-(self._rows + sum(other.rows for other in self.places)) // len(self.places)) - place.rows
+            share = -(-(self._rows + sum([other.rows for other in self.places])) // len(self.places)) - place.rows
             rows = max(min(room, share), 0 if place.rows else 1)
             characters = self._batch_characters
             slices: list[Slice] = []
             while self._clients and rows > 0 and characters > 0:
-                taken = self._take_slice(rows, characters)
+                taken, characters = self._take_slice(rows, characters)
                 slices.append(taken)
-                rows -= len(taken.indices) * taken.request.rows
-                characters -= sum(len(taken.request.job.texts[index]) for index in taken.indices)
-                place.rows += len(taken.indices) * taken.request.rows
+                begun = len(taken.indices) * taken.request.rows
+                rows -= begun
+                place.rows += begun
             return slices
 
     def ring(self) -> None:
-        """Have all workers look at what they have under way."""
+        """Have all workers look who of those under way no longer waits."""
         for place in self.places:
+            place.left_by_some = True
             place.bell.ring()
 
     def close(self) -> None:
@@ -97,23 +100,25 @@ class FairQueue:
             self._changed.notify_all()
             self.ring()
 
-    def _take_slice(self, rows: int, characters: int) -> Slice:
+    def _take_slice(self, rows: int, characters: int) -> tuple[Slice, int]:
+        """The next slice that fits, and what is left of the characters."""
         client, row = next(iter(self._clients.items()))
         request = row.popleft()
+        waiting, texts = request.waiting, request.job.texts
         indices: list[int] = []
-        while request.waiting and len(indices) < self._slice and (not indices or (rows > 0 and characters > 0)):
-            index = request.waiting.popleft()
+        while waiting and len(indices) < self._slice and (not indices or (rows > 0 and characters > 0)):
+            index = waiting.popleft()
             indices.append(index)
             rows -= request.rows
-            characters -= len(request.job.texts[index])
+            characters -= len(texts[index])
         self._count(request, -len(indices))
-        if request.waiting:
+        if waiting:
             row.append(request)
         if row:
             self._clients.move_to_end(client)
         else:
             del self._clients[client]
-        return Slice(request, indices)
+        return Slice(request, indices), characters
 
     def _count(self, request: Request, sentences: int) -> None:
         self.sentences += sentences

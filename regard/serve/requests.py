@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from regard.config import SearchConfig
 from regard.search.alignment import Aligner, Alignment
@@ -81,6 +82,8 @@ class Request:
         self.loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[Answer] = self.loop.create_future()
         self.changed = asyncio.Event()
+        self.late: asyncio.TimerHandle
+        """When it is due to have failed."""
         self.size, self.characters = len(job.texts), job.characters
         self.rows = way.search.width
         """Hypotheses that a sentence keeps going."""
@@ -139,8 +142,7 @@ class Request:
         )
 
 
-@dataclass(frozen=True)
-class Slice:
+class Slice(NamedTuple):
     """Some sentences of a request."""
 
     request: Request

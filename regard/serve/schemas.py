@@ -176,7 +176,8 @@ class RichSentence(Told):
     """A sentence and its translations, best first."""
 
     source: str
-    before: str
+    before: str = Field(description="what stands between the sentence before and this one, in the source")
+    target_before: str = Field(description="the same in the translation: languages differ in the spaces they write")
     source_words: list[Word]
     translations: list[RichTranslation]
     constraints: list[Constraint]

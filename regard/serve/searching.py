@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from regard.search.resident import Joined, ResidentTranslator
 from regard.search.translator import EMPTY, Translation
@@ -24,18 +24,12 @@ Sentence = tuple[Request, int]
 Found = tuple[Request, int, list[Translation]]
 
 
-@dataclass(frozen=True)
-class Passage:
+class Passage(NamedTuple):
     """Sentences that joined together, and whose they are."""
 
-    way: Way
     joined: Joined
     sentences: list[Sentence]
     watched: bool
-
-    @property
-    def rows(self) -> int:
-        return self.joined.left * self.way.search.width
 
 
 class Carriage:
@@ -45,13 +39,16 @@ class Carriage:
         self.served = way.served
         self.resident = ResidentTranslator(way.served.translator, way.search)
         self.passages: list[Passage] = []
+        self.rows = 0
+        """Hypotheses under way."""
         self.seconds = 0.0
         """Searched since somebody was told of it."""
 
     def join(self, way: Way, sentences: list[Sentence], watched: bool) -> None:
         texts = [request.job.texts[index] for request, index in sentences]
         joined = self.resident.join(texts, way.search, way.best, watched)
-        self.passages.append(Passage(way, joined, sentences, watched))
+        self.passages.append(Passage(joined, sentences, watched))
+        self.rows += len(sentences) * way.search.width
 
     def requests(self) -> set[Request]:
         return {request for passage in self.passages for request, _ in passage.sentences}
@@ -76,12 +73,16 @@ class SearchWorker(Worker):
     def work(self, slices: list[Slice]) -> None:
         for way, watched, sentences in _sorted_out(slices):
             self._begin_all(way, watched, sentences)
+        if self.place.left_by_some:
+            self.place.left_by_some = False
+            for carriage in self._carriages.values():
+                carriage.let_go()
         busy = [carriage for carriage in self._carriages.values() if carriage.passages]
         for carriage in busy:
             self._go_on(carriage, FOR_LONG if len(busy) == 1 else SHARED_STEPS)
 
     def rows_under_way(self) -> int:
-        return sum(passage.rows for carriage in self._carriages.values() for passage in carriage.passages)
+        return sum([carriage.rows for carriage in self._carriages.values()])
 
     def give_up(self) -> set[Request]:
         requests: set[Request] = set()
@@ -107,17 +108,17 @@ class SearchWorker(Worker):
         if not way.resident:
             self._translate(way, watched, sentences)
             return
-        blank = [each for each in sentences if not _text(each).strip()]
-        if len(blank) < len(sentences):
+        filled = [each for each in sentences if _text(each).strip()]
+        if filled:
             key = (id(way.served), way.search.compute)
             if key not in self._carriages:
                 self._carriages[key] = Carriage(way)
-            self._carriages[key].join(way, [each for each in sentences if _text(each).strip()], watched)
-        self._hand_over([(*each, [EMPTY]) for each in blank])
+            self._carriages[key].join(way, filled, watched)
+        if len(filled) < len(sentences):
+            self._hand_over([(*each, [EMPTY]) for each in sentences if not _text(each).strip()])
 
     def _go_on(self, carriage: Carriage, steps: int) -> None:
         """Search until something ends, or for so many steps, and hand over what there is."""
-        carriage.let_go()
         together, began = carriage.resident.left, time.monotonic()
         watched = any(passage.watched for passage in carriage.passages)
         more = CROWD_STEPS if together >= CROWD else 0
@@ -129,9 +130,12 @@ class SearchWorker(Worker):
             for number in passage.joined.ended():
                 request, index = passage.sentences[number]
                 source_tokens += passage.joined.source_tokens[number]
+                carriage.rows -= request.rows
                 if not request.given_up:
-                    with self.answering_for([request]):
+                    try:
                         found.append((request, index, passage.joined.translations(number)))
+                    except Exception as error:
+                        self.desk.failed([request], error)
             if passage.watched:
                 self._show(passage)
         carriage.passages = [passage for passage in carriage.passages if passage.joined.left]
@@ -171,7 +175,7 @@ class SearchWorker(Worker):
         self.desk.found([request for request, _, _ in found if request.count_off(1)])
 
     def _tell(self, served: Served, together: int, found: list[Found], source_tokens: int, seconds: float) -> None:
-        target_tokens = sum(len(own[0].tokens) + own[0].finished for _, _, own in found)
+        target_tokens = sum([len(own[0].tokens) + own[0].finished for _, _, own in found])
         self.desk.observed(Batch(served.languages, together, len(found), source_tokens, target_tokens, seconds))
 
 

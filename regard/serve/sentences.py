@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from regard.search.alignment import Alignment
 from regard.search.control_report import TermUse
@@ -23,6 +23,7 @@ TELLING = tuple(kind for kind in KINDS if kind not in ("numbers", "entities"))
 
 Entities are text in a text, and are read as such in HTML.
 """
+Found = TypeVar("Found")
 _FINDER, _EVERY = SpanFinder(TELLING), SpanFinder()
 MOST_SPANS = 7
 """Of one sentence: for more, the search that keeps them needs a wider beam, and soon many times as long."""
@@ -88,7 +89,7 @@ def cut(translator: Translator, text: str, most_tokens: int, keep_spans: bool = 
 
 def _spans_fit(sentence: str) -> bool:
     """Whether a sentence has so few spans to keep that they can be searched for in a reasonable time."""
-    if not _FINDER.find(sentence):
+    if not has_spans(sentence):
         return True
     groups = group_spans(sentence, _EVERY.find(sentence))
     return sum(not group.is_tag for group in groups) <= MOST_SPANS
@@ -118,15 +119,15 @@ async def translate_sentences(
         pool.translate(served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client)
         for controlled, indices in groups.items()
     ]
-    answers = await _all_of(work)
+    answers = await all_of(work)
     sentences: dict[int, Sentence] = {}
     for indices, answer in zip(groups.values(), answers, strict=True):
         sentences |= dict(zip(indices, sentences_of([texts[index] for index in indices], answer), strict=True))
     return [sentences[index] for index in range(len(texts))]
 
 
-async def _all_of(work: Sequence[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """All answers; where one job fails, the others are given up."""
+async def all_of(work: Sequence[Coroutine[Any, Any, Found]]) -> list[Found]:
+    """What all find, begun together; where one fails, the others are given up."""
     if len(work) == 1:  # as nearly always: a task of its own would cost more than all else here
         return [await work[0]]
     tasks = [asyncio.ensure_future(each) for each in work]
@@ -137,9 +138,14 @@ async def _all_of(work: Sequence[Coroutine[Any, Any, Answer]]) -> list[Answer]:
             task.cancel()
 
 
+def has_spans(text: str) -> bool:
+    """Whether a sentence has something that is to be kept."""
+    return bool(_FINDER.find(text))
+
+
 def is_controlled(text: str, wanted: Wanted, glossary: Glossary | None) -> bool:
     """Whether a sentence has terms or spans that must come through."""
-    return bool((wanted.keep_spans and _FINDER.find(text)) or (glossary and glossary.find(text)))
+    return bool((wanted.keep_spans and has_spans(text)) or (glossary and glossary.find(text)))
 
 
 def job_of(texts: Sequence[str], wanted: Wanted, controlled: bool) -> Job:

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
 
 from regard.errors import RegardError
-from regard.serve.patient_log import PatientHandler
+from regard.serve.app import Application
+from regard.serve.patient_log import PatientFormatter, PatientHandler
 from regard.serve.protocol import bounded_protocol
 from regard.serve.settings import ServeSettings
 
@@ -46,11 +46,12 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def make_server(app: ASGIApp, settings: ServeSettings, ready: Callable[[], None]) -> uvicorn.Server:
+def make_server(app: Application, settings: ServeSettings, ready: Callable[[], None]) -> uvicorn.Server:
     """A server that waits to be run; `ready` is called when the first request can be answered."""
+    lane = None if settings.proxies else app.lane  # what a proxy says of its clients, the application reads
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(settings),
+        http=bounded_protocol(settings, lane),
         ws="none",
         lifespan="on",
         log_config=None,
@@ -108,7 +109,7 @@ def _quiet_signals() -> Callable[[], None]:
 def _start_log(settings: ServeSettings) -> None:
     """Lines on standard error; uvicorn's own only where something is amiss."""
     handler = PatientHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(PatientFormatter())
     for name, level in (("regard.serve", settings.log_level.upper()), ("uvicorn", "WARNING")):
         logger = logging.getLogger(name)
         logger.setLevel(level)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Scope
 
 from regard.serve.bodies import Fields
 from regard.serve.departure import told_of_departure
@@ -27,6 +28,8 @@ from regard.serve.settings import ServeSettings
 log = logging.getLogger("regard.serve")
 Body = TypeVar("Body", bound=BaseModel)
 Result = TypeVar("Result")
+ADMITTED = "regard.admitted"
+"""Where the scope of a request that was let in has the name of its key."""
 
 
 @dataclass
@@ -40,8 +43,14 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     rates: Rates = field(default_factory=Rates)
 
-    def admit(self, request: Request, key: object, cost: int = 1) -> str | None:
-        """Let somebody in who has the right key and is not too fast; the name of the key, if there are keys."""
+    def admit(self, scope: Scope, key: object, cost: int = 1) -> str | None:
+        """Let a request in, once, of somebody who has the right key and is not too fast; the key's name, if any."""
+        if ADMITTED not in scope:
+            scope[ADMITTED] = self._admitted(scope.get("client"), key, cost)
+        name: str | None = scope[ADMITTED]
+        return name
+
+    def _admitted(self, address: tuple[str, int] | None, key: object, cost: int) -> str | None:
         name, client, rate = None, None, self.settings.address_rate
         if self.keys is not None:
             if not key:
@@ -52,7 +61,7 @@ class Service:
             name, client = entry.name, f"key {entry.name}"
             rate = self.settings.key_rate if entry.rate is None else entry.rate
         if rate:
-            client = client or (client_of(request.client.host) if request.client else "unknown")
+            client = client or client_of(address[0] if address else "")
             wait = self.rates.take(client, rate, cost)
             if wait:
                 raise Refusal.later(f"Slowdown: {rate:,} requests a minute are allowed", wait, status=429)
@@ -94,7 +103,7 @@ class Service:
 
     def note_texts(self, pair: str, texts: Sequence[str]) -> None:
         """Count what was taken on, and log it if the settings ask for that."""
-        self.metrics.characters.labels(pair).inc(sum(map(len, texts)))
+        self.metrics.add_characters(pair, sum(map(len, texts)))
         if self.settings.log_text:
             for text in texts:
                 log.info("%s %r", pair, text)

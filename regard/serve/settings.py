@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import os
+import re
 import socket
 import tomllib
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal, Self, get_origin
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
 from regard.config import Section
@@ -20,6 +21,9 @@ from regard.errors import ConfigError
 
 ENVIRONMENT = "REGARD_SERVE_"
 LOOPBACK = frozenset(("127.0.0.1", "::1", "localhost"))
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[0-9]{1,5})?")
+_HOST = re.compile(r"[a-z0-9._-]+")
+_OWN_PORTS = {"http": ":80", "https": ":443"}
 
 
 class ServeSettings(Section):
@@ -74,6 +78,22 @@ class ServeSettings(Section):
     queue_characters: int = Field(1_000_000, ge=1, description="their characters together")
     batch_tokens: int = Field(4096, ge=1, description="source tokens that are taken up at once")
 
+    @field_validator("cors")
+    @classmethod
+    def _are_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(origin if origin == "*" else _origin(origin) for origin in origins)
+
+    @field_validator("hosts")
+    @classmethod
+    def _are_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        for host in hosts:
+            if not _HOST.fullmatch(host.lower()) and not _is_address(host):
+                raise ValueError(
+                    f"{host!r} is no name of a host: write it alone, such as translate.example.org, without "
+                    "https:// before it and without a port or a path after it"
+                )
+        return hosts
+
     @model_validator(mode="after")
     def _limits_agree(self) -> Self:
         if self.characters > self.total_characters:
@@ -97,6 +117,26 @@ class ServeSettings(Section):
         if self.hosts:
             return own | {name.lower() for name in self.hosts}
         return own if is_loopback(self.host) else None
+
+
+def _origin(text: str) -> str:
+    """An origin as browsers write it; nothing else can ever be equal to theirs."""
+    origin = text.lower()
+    scheme = origin.partition(":")[0]
+    if not _ORIGIN.fullmatch(origin):
+        raise ValueError(
+            f"{text!r} is no origin: write scheme://host or scheme://host:port, such as https://example.org, without "
+            'a slash or a path after it, or "*" for all'
+        )
+    return origin.removesuffix(_OWN_PORTS.get(scheme, ""))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def is_loopback(host: str) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from regard.native.search import ROWS
@@ -43,22 +42,12 @@ class Worker(threading.Thread):
         slices = self.queue.take(self.place, ROWS - self.place.rows)
         if slices is None:
             return False
-        with self.answering_for(each.request for each in slices):
-            try:
-                self.work([each for each in slices if not each.request.given_up])
-            except Exception as error:
-                self.desk.failed(self.give_up(), error)
-                raise
+        try:
+            self.work([each for each in slices if not each.request.given_up])
+        except Exception as error:
+            self.desk.failed(self.give_up() | {each.request for each in slices}, error)
         self.place.rows = self.rows_under_way()
         return True
-
-    @contextmanager
-    def answering_for(self, requests: Iterable[Request]) -> Iterator[None]:
-        """Whatever goes wrong meanwhile is told to those who wait for these requests."""
-        try:
-            yield
-        except Exception as error:
-            self.desk.failed(requests, error)
 
     def work(self, slices: list[Slice]) -> None:
         """Do some slices, of any requests, or begin with them; and go on with what was begun."""
@@ -78,10 +67,12 @@ class SideWorker(Worker):
 
     def work(self, slices: list[Slice]) -> None:
         for each in slices:
-            with self.answering_for([each.request]):
+            try:
                 self._finish(each.request, each.indices)
                 if each.request.count_off(len(each.indices)):
                     self.desk.found([each.request])
+            except Exception as error:
+                self.desk.failed([each.request], error)
 
     def _finish(self, request: Request, indices: list[int]) -> None:
         if request.job.controlled:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from regard.data.scripts import scripts_of, share_in_scripts
+from regard.data.scripts import letters_in_scripts, scripts_of, share_in_scripts
 from regard.text.profiles import Profile, letters_of
 
 LONGEST = 4000
@@ -18,7 +18,9 @@ SHARPNESS = 0.5
 ENOUGH = 60
 """Letters after which more of them say no more."""
 LEAST_SHARE = 0.5
-"""Of a text's letters so many must be of a language's script."""
+"""So much of a text must be of a language's script."""
+NEARLY = 0.05
+"""Languages whose scripts fit a text less well than the best by more than this are out of the question."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,15 @@ class Detector:
         letters = letters_of(text)[:LONGEST]
         count = len(letters.replace(" ", ""))
         fitting = {code: share_in_scripts(letters, scripts_of(code)) for code in self.languages}
-        possible = [code for code in self.languages if fitting[code] >= LEAST_SHARE]
+        least = max(LEAST_SHARE, max(fitting.values(), default=0.0) - NEARLY)
+        possible = [code for code in self.languages if fitting[code] >= least]
         if not count or not possible:
             return [Detection(code, 0.0) for code in self.languages]
-        known = {code: self.profiles[code].score(letters) for code in possible if code in self.profiles}
+        known = {
+            code: self.profiles[code].score(letters_in_scripts(letters, scripts_of(code)))
+            for code in possible
+            if code in self.profiles
+        }
         unknown = self.profiles[max(known, key=known.__getitem__)].typical - STRANGER if known else 0.0
         scores = {code: known.get(code, unknown) for code in possible}
         weight = SHARPNESS * min(count, ENOUGH)

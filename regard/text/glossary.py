@@ -47,7 +47,7 @@ class TermMatch:
 
 @dataclass
 class Glossary:
-    """Terms, found in texts longest first."""
+    """Terms, found in texts longest first; of two alike, the one that is written just so."""
 
     terms: list[Term]
     _by_first: dict[str, list[tuple[list[str], Term]]] = field(init=False, repr=False, default_factory=dict)
@@ -59,7 +59,7 @@ class Glossary:
                 raise InputError(f"a term needs words on both sides, not {term.source!r} and {term.target!r}")
             self._by_first.setdefault(words[0].lower(), []).append((words, term))
         for candidates in self._by_first.values():
-            candidates.sort(key=lambda candidate: -len(candidate[1].source))
+            candidates.sort(key=lambda candidate: (-len(candidate[1].source), candidate[1].any_case))
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:

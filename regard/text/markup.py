@@ -25,6 +25,17 @@ KEPT_INLINE = frozenset(("code", "kbd", "samp", "var", "svg", "math"))
 VOID = frozenset((
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr",
 ))  # fmt: skip
+ENDED_BY: dict[str, frozenset[str]] = {
+    "p": BLOCKS,
+    "li": frozenset(("li",)),
+    "dt": frozenset(("dt", "dd")),
+    "dd": frozenset(("dt", "dd")),
+    "td": frozenset(("td", "th", "tr")),
+    "th": frozenset(("td", "th", "tr")),
+    "tr": frozenset(("tr", "tbody", "tfoot")),
+    "option": frozenset(("option", "optgroup")),
+}
+"""Elements whose end tag may be left out, and the tags that then end them."""
 DEEPEST = 64
 """Inline elements inside one another; a tag further in stands alone."""
 _SPACE = re.compile(r"[ \t\r\n\f]+")
@@ -67,6 +78,8 @@ class _Reader(HTMLParser):
         return self._parts
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._kept_from is not None and self._ends_kept(tag):
+            self._keep(self._offset)
         if self._kept_from is not None:
             self._inside_kept += [] if tag in VOID else [tag]
         elif tag not in VOID and (tag in KEPT_BLOCKS or tag in KEPT_INLINE or _is_fixed(attrs)):
@@ -85,6 +98,9 @@ class _Reader(HTMLParser):
             self._add_tag(tag, is_element=False)
 
     def handle_endtag(self, tag: str) -> None:
+        around = self._kept_from is not None and tag in BLOCKS and tag not in self._inside_kept
+        if around and len(self._inside_kept) == 1 and self._inside_kept[0] in ENDED_BY:
+            self._keep(self._offset)  # the end of what is around it is its end
         if self._kept_from is not None:
             if tag in self._inside_kept:
                 while self._inside_kept.pop() != tag:
@@ -162,6 +178,10 @@ class _Reader(HTMLParser):
             self._open.append(len(self._passage.tags) - 1)
         else:
             self._stay(html)
+
+    def _ends_kept(self, tag: str) -> bool:
+        """Whether a tag ends the element that is kept, whose own end tag may be left out."""
+        return len(self._inside_kept) == 1 and tag in ENDED_BY.get(self._inside_kept[0], ())
 
     def _stay(self, html: str) -> None:
         if self._kept_from is None:

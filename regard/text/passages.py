@@ -7,6 +7,10 @@ from dataclasses import dataclass, field
 from html import escape
 
 from regard.text.projection import Links, Markup, place_markup
+from regard.text.spans import SpanFinder
+
+_WHOLE = SpanFinder(("urls", "emails", "placeholders"))
+"""Finds what no tag may cut, stand-ins among them."""
 
 
 @dataclass
@@ -31,7 +35,8 @@ class Passage:
 
     def finish(self, translation: str, links: Links) -> str:
         """The passage as HTML in another language; `links` are between its text and the translation."""
-        placed = place_markup(self.text, translation, self.tags, links, self._written)
+        whole = [(span.start, span.stop) for span in _WHOLE.find(translation)]
+        placed = place_markup(self.text, translation, self.tags, links, self._written, whole)
         missing = [html for name, html in self.kept.items() if name not in translation]
         return self.before + "".join([placed, *missing]) + self.after
 

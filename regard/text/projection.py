@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 Range = tuple[int, int]
 Links = Sequence[tuple[Range, Range]]
 """Pairs of a source word and a target word that belong together, each by the place of its characters."""
+
+
+_MARKS_BEFORE, _MARKS_AFTER = re.compile(r"[^\w\s]+"), re.compile(r"[^\w\s]+\Z")
 
 
 @dataclass(frozen=True)
@@ -38,19 +42,26 @@ class _Word:
 
 
 def place_markup(
-    source: str, translation: str, markup: Sequence[Markup], links: Links, write: Callable[[str], str]
+    source: str,
+    translation: str,
+    markup: Sequence[Markup],
+    links: Links,
+    write: Callable[[str], str],
+    whole: Sequence[Range] = (),
 ) -> str:
     """The translation with the source's markup in it; `write` turns plain text into markup.
 
     Every tag comes exactly once, and elements stay inside one another as they were; side by side, they may change
-    places as the words do.
+    places as the words do. No tag lands inside one of the stretches of the translation that are to stay `whole`.
     """
     placing = _Placing(source, translation, markup)
     origins = {target: origin for origin, target in links}
     words = [_Word(*target, origins[target]) for target in sorted(origins)]
     placing.place(None, (0, len(source)), (0, len(translation)), words)
     pieces, done = [], 0
-    for place, html in placing.placed:
+    for place, html, behind in placing.placed:
+        around = next((each for each in whole if each[0] < place < each[1]), (place, place))
+        place = max(done, around[behind])
         pieces += [write(translation[done:place]) if place > done else "", html]
         done = place
     return "".join([*pieces, write(translation[done:])])
@@ -61,7 +72,8 @@ class _Placing:
 
     def __init__(self, source: str, translation: str, markup: Sequence[Markup]) -> None:
         self._source, self._translation, self._markup = source, translation, markup
-        self.placed: list[tuple[int, str]] = []
+        self.placed: list[tuple[int, str, bool]] = []
+        """Place, tag, and whether it belongs to what stands before it: all do but those that open an element."""
         self._inside: dict[int | None, list[int]] = {}
         for index in range(len(markup)):
             self._inside.setdefault(self._element_around(index), []).append(index)
@@ -75,10 +87,10 @@ class _Placing:
         for index in sorted(children, key=lambda index: (rooms[index][0], index)):
             markup, start = self._markup[index], max(rooms[index][0], free)
             free = max(start, rooms[index][1])
-            self.placed.append((start, markup.opening))
+            self.placed.append((start, markup.opening, markup.name is None))
             if markup.name is not None:
                 self.place(index, (markup.start, markup.stop), (start, free), inside)
-                self.placed.append((free, markup.closing))
+                self.placed.append((free, markup.closing, True))
 
     def _element_around(self, index: int) -> int | None:
         parent = self._markup[index].parent
@@ -100,7 +112,7 @@ class _Placing:
             if gain > best_gain:
                 best, best_gain = (words[begin].start, word.stop), gain
         if best is not None and own.strip():
-            return self._without_marks(best, own.strip())
+            return self._with_its_marks(best, own.strip(), room)
         place = self._place_for(markup.start, span, room, words)
         return place, place
 
@@ -113,9 +125,14 @@ class _Placing:
             return room[0]
         return max(before, key=lambda word: (word.origin, word.stop)).stop
 
-    def _without_marks(self, found: Range, own: str) -> Range:
-        """Marks at either end are left out, where the source has none there."""
+    def _with_its_marks(self, found: Range, own: str, room: Range) -> Range:
+        """Marks at either end are left out where the source has none there, and taken in where it has the same."""
         text, (start, stop) = self._translation, found
+        head, tail = _MARKS_BEFORE.match(own), _MARKS_AFTER.search(own)
+        if head and start - len(head[0]) >= room[0] and text[:start].endswith(head[0]):
+            start -= len(head[0])
+        if tail and stop + len(tail[0]) <= room[1] and text.startswith(tail[0], stop):
+            stop += len(tail[0])
         while stop - start > 1 and not text[stop - 1].isalnum() and own[-1].isalnum():
             stop -= 1
         while stop - start > 1 and not text[start].isalnum() and own[0].isalnum():

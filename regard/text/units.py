@@ -14,6 +14,12 @@ _UNSPACED = "".join(f"{chr(low)}-{chr(high)}" for script in UNSPACED_SCRIPTS for
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
 _UNIT = re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w\u0300-\u036f])+|[^\w\s]")
 
+JOINING_MARKS = "-‐‑‒–"
+"""Hyphens and dashes, which make one word of two."""
+
+LONGEST_ENDING = 3
+"""Letters that may follow a term which may be inflected."""
+
 
 @dataclass(frozen=True, slots=True)
 class Unit:
@@ -57,9 +63,18 @@ def find_whole(text: str, term: str) -> list[tuple[int, int]]:
 
 
 def find_begun(text: str, term: str) -> list[tuple[int, int]]:
-    """Where words of `text` begin with `term`, whatever their endings: starts and stops."""
+    """Where words of `text` are `term` with an ending of up to LONGEST_ENDING letters, or none: starts and stops."""
     starts = (found.start() for found in re.finditer(re.escape(term), text)) if term else ()
-    return [(start, start + len(term)) for start in starts if _parted(text, start)]
+    places = ((start, start + len(term)) for start in starts)
+    return [(start, stop) for start, stop in places if _parted(text, start) and _ends_soon(text, stop)]
+
+
+def _ends_soon(text: str, place: int) -> bool:
+    """Whether a word has ended at a place of the text, or does so behind a few letters."""
+    return any(
+        _parted(text, stop) and (stop == place or text[place:stop].isalpha())
+        for stop in range(place, min(place + LONGEST_ENDING, len(text)) + 1)
+    )
 
 
 def _parted(text: str, place: int) -> bool:

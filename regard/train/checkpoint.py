@@ -28,6 +28,9 @@ from regard.train.manifest import (
 
 _NAME = re.compile(r"step-(\d{8,})(?:\.(\d+))?")
 
+CHECKPOINTS = "checkpoints"
+"""The folder of them in that of a run."""
+
 
 class CheckpointWarning(UserWarning):
     """A checkpoint that cannot be used was passed over."""

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from regard.native.multiplying import lay_out, multiply
 from regard.native.rows import consistent_gradients_
 from regard.train.narrow_loss import magnification
 
@@ -106,6 +107,7 @@ class _Products:
         self._features, self._bias, self._wide = features, bias, weight.dtype
         self._dtype = dtype or weight.dtype
         self._weight = weight.to(self._dtype)
+        self._forward, self._back = lay_out(self._weight.t()), lay_out(self._weight)
         # The divergence makes gradients larger by about its strength.
         self._magnified = (
             1.0 if dtype is None else magnification(2 * self._most) / 2 ** math.ceil(math.log2(1 + strength))
@@ -125,7 +127,7 @@ class _Products:
             logits = F.linear(self._features[rows].to(self._dtype), self._weight).to(self._wide)
         else:
             logits = self._buffer[: rows.stop - rows.start]
-            torch.mm(self._features[rows], self._weight.t(), out=logits)
+            multiply(self._features[rows], self._forward, logits)
         return logits if self._bias is None else logits.add_(self._bias)
 
     def differentiate(self, rows: slice, gradient: Tensor) -> None:
@@ -135,8 +137,8 @@ class _Products:
             self._by_features[rows] = narrow @ self._weight
             self._by_turned_weight += self._features[rows].to(self._dtype).t() @ narrow
         else:
-            torch.mm(gradient, self._weight, out=self._by_features[rows])
-            self._by_turned_weight.addmm_(self._features[rows].t(), gradient)
+            multiply(gradient, self._back, self._by_features[rows])
+            multiply(self._features[rows].t(), gradient, self._by_turned_weight, keep=True)
 
     def gradients(self) -> tuple[Tensor, Tensor]:
         """By the features and by the weight."""

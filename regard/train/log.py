@@ -96,16 +96,23 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def check_tensorboard() -> None:
+    """Refuse `train.tensorboard` where TensorBoard is not installed."""
+    try:
+        import torch.utils.tensorboard  # noqa: F401
+    except ImportError:
+        raise RegardError(
+            f"train.tensorboard needs TensorBoard; set it to false, or install that: {how_to_install('track')}"
+        ) from None
+
+
 class _Events:
     """TensorBoard's event files, through torch."""
 
     def __init__(self, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError:
-            raise RegardError(
-                f"train.tensorboard needs TensorBoard; set it to false, or install that: {how_to_install('track')}"
-            ) from None
+        check_tensorboard()
+        from torch.utils.tensorboard import SummaryWriter
+
         self._make, self._folder = SummaryWriter, folder
         self._writer: SummaryWriter | None = None
 

@@ -21,6 +21,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.native.multiplying import multiply
+
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that drives singular values between 0 and 1 towards 1; they end between about 0.7 and 1.2."""
 ITERATIONS = 5
@@ -65,9 +67,11 @@ def orthogonal(matrix: Tensor) -> Tensor:
         return orthogonal(matrix.T).T
     a, b, c = COEFFICIENTS
     x: Tensor = matrix / matrix.norm().clamp(min=SMALLEST_NORM)
+    gram, factor = (x.new_empty(len(x), len(x)) for _ in range(2))
     for _ in range(ITERATIONS):
-        gram = x @ x.T
-        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
+        multiply(x, x.T, gram)
+        multiply(gram, gram, factor).mul_(c).add_(gram, alpha=b)
+        x = multiply(factor, x, a * x, keep=True)
     return x
 
 

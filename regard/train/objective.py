@@ -20,6 +20,7 @@ from torch.nn import functional as F
 from regard.data.batches import Batch
 from regard.data.vocabulary import PAD_ID
 from regard.models.contract import SequenceToSequence
+from regard.native.multiplying import lay_out, multiply
 from regard.native.rows import exponentials_
 from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
@@ -145,10 +146,11 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         weight_sum = weight.sum(0)
         logits_sum = features @ weight_sum + (bias.sum() if bias is not None else 0.0)
         buffer = features.new_empty(_chunk_rows(vocabulary), vocabulary)
+        forward, back = lay_out(weight.t()), lay_out(weight)
         for chunk in _chunks(len(targets), vocabulary):
             rows, wanted = features[chunk], targets[chunk, None]
             logits = buffer[: len(rows)]
-            torch.mm(rows, weight.t(), out=logits)
+            multiply(rows, forward, logits)
             if bias is not None:
                 logits += bias
             target_logits = logits.gather(1, wanted).squeeze(1)
@@ -161,8 +163,8 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
             smoothed -= smoothing * mean_log_probability.sum(dtype=torch.float64)
             logits.scatter_add_(1, wanted, sums[:, None] * (smoothing - 1))
             share = sums.reciprocal_()[:, None]
-            torch.mm(logits, weight, out=features_gradient[chunk]).mul_(share)
-            turned_weight_gradient.addmm_((rows * share).t(), logits)
+            multiply(logits, back, features_gradient[chunk]).mul_(share)
+            multiply((rows * share).t(), logits, turned_weight_gradient, keep=True)
             if bias_gradient is not None:
                 bias_gradient += logits.t() @ share[:, 0]
         weight_gradient = turned_weight_gradient.t().contiguous()

@@ -22,6 +22,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from regard.config import TrainConfig
 from regard.errors import LostProcessError
+from regard.hardware import available_cores
 from regard.train.team import Team, engine, torch_team
 
 HOST = "127.0.0.1"
@@ -45,11 +46,6 @@ def processes_for(config: TrainConfig, device: torch.device) -> int:
     if device.type != "cpu" or "WORLD_SIZE" in os.environ:
         return 1
     return max(1, min(config.threads or available_cores(), config.batch_tokens // SMALLEST_PART))
-
-
-def available_cores() -> int:
-    """The cores that this process may use, which a container may keep below those of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from regard.config import Config
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import load_weights, model_weights
 from regard.train.averaging import MovingAverage, mean_of
-from regard.train.checkpoint import Checkpoint, CheckpointStore
+from regard.train.checkpoint import CHECKPOINTS, Checkpoint, CheckpointStore
 from regard.train.optimiser import build_optimiser, optimiser_state, restore_optimiser
 from regard.train.standing import Standing
 from regard.train.team import Team
@@ -30,7 +30,7 @@ class Session:
         self.optimiser = build_optimiser(model, config.train)
         self.average = MovingAverage(model_weights(model), config.train.ema) if config.train.ema else None
         self.standing = Standing()
-        self.store = CheckpointStore(run / "checkpoints", *config.train.kept_checkpoints)
+        self.store = CheckpointStore(run / CHECKPOINTS, *config.train.kept_checkpoints)
         self._saved_step: int | None = None
 
     def update_average(self) -> None:

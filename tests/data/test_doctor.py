@@ -316,3 +316,47 @@ def test_multi30k_has_two_lines_without_a_translation() -> None:
     report = examine(CorpusConfig(source=f"{folder}/train.en.gz", target=f"{folder}/train.de.gz"))
     assert places(report)["ratio"] == [("train.en.gz", 16510), ("train.en.gz", 16664)]
     assert (report.pairs, counts(report)["duplicate"]) == (29_000, 3)
+
+
+def test_a_held_out_set_that_cannot_be_read_is_no_clean_one(tmp_path: Path) -> None:
+    training = CorpusConfig(pairs=write(tmp_path, "train.tsv", ["A dog.\tEin Hund.", "A cat.\tEine Katze."]))
+    held_out = write(tmp_path, "test.jsonl", ['{"translation": {"de": "Ein Hund.", "en": "A dog."}}'])
+    with pytest.raises(CorpusError, match=r"test\.jsonl:1: .*no line can be read"):
+        examine(training, against=[held_out])
+    assert counts(examine(training, DataConfig(target_language="de"), against=[held_out]))["leak"] == 1
+
+
+def several_pairs(tmp_path: Path) -> DataConfig:
+    there = {"source": write(tmp_path, "t.en", ["A dog runs."]), "target": write(tmp_path, "t.de", ["Ein Hund rennt."])}
+    back = {"source": write(tmp_path, "m.de", ["Eine Katze."]), "target": write(tmp_path, "m.en", ["A cat."])}
+    corpora = [there, {**back, "languages": ["de", "en"]}]
+    held_out = [{"source": back["target"], "target": back["source"]}]
+    values = {"target_language": "de", "tags": True, "train": corpora, "validation": held_out}
+    return DataConfig.model_validate(values)
+
+
+def test_a_leak_is_found_on_the_other_side_of_a_corpus_the_other_way_round(tmp_path: Path) -> None:
+    data = several_pairs(tmp_path)
+    report = examine(data.train, data, against=data.validation)
+    assert [leakage.seen for leakage in report.leakage] == [1, 1]
+
+
+def test_scripts_are_those_of_each_corpus(tmp_path: Path) -> None:
+    data = several_pairs(tmp_path)
+    write(tmp_path, "m.en", ["Кошка спит."])
+    assert places(examine(data.train, data))["wrong-script"] == [("m.en", 1)]
+
+
+def test_a_corpus_without_a_usable_pair_cannot_be_trained_on_beside_a_good_one(tmp_path: Path) -> None:
+    good = corpus(tmp_path, ["A dog."], ["Un chien."])
+    empty = CorpusConfig(source=write(tmp_path, "b.en", [""]), target=write(tmp_path, "b.fr", ["Un chat."]))
+    report = examine([good, empty])
+    assert not report.usable
+    assert report.verdict == f"cannot be trained on: there is no usable pair in {empty.source}."
+
+
+def test_a_stray_tab_in_the_first_line_costs_that_line_alone(tmp_path: Path) -> None:
+    lines = ["a\tb\tc", *(f"source {n}\ttarget {n}" for n in range(5))]
+    report = examine(CorpusConfig(pairs=write(tmp_path, "train.tsv", lines)))
+    assert report.usable_pairs == 5
+    assert places(report)["malformed"] == [("train.tsv", 1)]

@@ -47,6 +47,17 @@ def test_operations_are_twice_the_weights_that_a_token_meets():
     assert description.operations.forward == pytest.approx(2 * matrices, rel=0.01)
 
 
+@pytest.mark.parametrize("score", ["general", "additive"])
+def test_scores_with_weights_cost_what_these_weigh(score):
+    plain, weighted = (describe(parse_config({"model": {"score": name}}), length=1) for name in ("dot", score))
+    more = weighted.operations.forward - plain.operations.forward
+    assert more == pytest.approx(2 * (weighted.parameters - plain.parameters), rel=0.02)
+
+
+def test_a_vocabulary_of_bytes_has_no_more_than_these():
+    assert describe(parse_config({"tokenizer": {"kind": "byte"}})).source_vocabulary == 260
+
+
 def test_figures_for_programs():
     figures = describe(parse_config({})).to_json()
     assert figures["parameters"] == sum(part["parameters"] for part in figures["parts"])

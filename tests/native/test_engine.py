@@ -39,6 +39,7 @@ VARIANTS = {
     "pre-norm": {"norm": "pre"},
     "learned positions": {"positions": "learned", "max_positions": 64},
     "no positions": {"positions": "none"},
+    "rotary positions": {"positions": "rotary"},
     "output bias": {"output_bias": True},
     "apart": {"tie": "none"},
     "unscaled": {"score": "dot", "scale_embeddings": False},
@@ -124,7 +125,6 @@ def test_the_encoder_equals_that_of_the_model(changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"positions": "rotary"},
         {"score": "additive"},
         {"score": "general"},
         {"activation": "gelu"},

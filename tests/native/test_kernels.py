@@ -10,8 +10,9 @@ from regard.native import library as native
 from regard.native.attention import MAX_KEYS, cross_attention, self_attention
 from regard.native.attention import suits as suits_attention
 from regard.native.rows import add_norm, exponentials_, linear_relu, suits
-from regard.nn.attention import CrossAttention, SelfAttention
+from regard.nn.attention import CrossAttention, SelfAttention, join_heads, split_heads
 from regard.nn.masks import causal, padding_mask, pattern_mask
+from regard.nn.positions import Rotation
 from regard.nn.randomness import Dropout, Randomness
 from regard.nn.residual import PostNorm
 from regard.nn.scores import ScaledDot
@@ -78,6 +79,23 @@ def test_self_attention(mask, length, heads, width):
         lambda packed, bias: attend(*(packed + bias).chunk(3, -1), heads, allowed, 0.2),
         [packed, bias],
     )
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("length", [1, 17, MAX_KEYS])
+@pytest.mark.parametrize(("heads", "width"), [(4, 32), (2, 64)])
+def test_self_attention_of_what_is_rotated(mask, length, heads, width):
+    size, rotation = heads * width, Rotation(width)
+    packed, bias = numbers(5, length, 3 * size), numbers(3 * size)
+    allowed = MASKS[mask](5, heads, length, length)
+    tables = rotation.tables(0, length, packed)
+
+    def plain(packed, bias):
+        query, key, value = (packed + bias).chunk(3, -1)
+        query, key = (join_heads(rotation(split_heads(part, heads))) for part in (query, key))
+        return attend(query, key, value, heads, allowed, 0.2)
+
+    compare(lambda packed, bias: self_attention(packed, bias, heads, allowed, 0.2, tables), plain, [packed, bias])
 
 
 @pytest.mark.parametrize("mask", ["none", "padding", "any"])

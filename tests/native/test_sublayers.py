@@ -6,28 +6,25 @@ import pytest
 import torch
 
 from regard.native import library as native
+from regard.native import sublayers as native_sublayers
 from regard.native.sublayers import CHUNK_ROWS, suits_sublayer
 from regard.nn import sublayers
 from regard.nn.attention import CrossAttention, SelfAttention
 from regard.nn.feed_forward import FeedForward, build_feed_forward
 from regard.nn.masks import causal, padding_mask, pattern_mask
+from regard.nn.positions import Rotation
 from regard.nn.randomness import Dropout, Randomness
 from regard.nn.residual import PostNorm, PreNorm
 from regard.nn.scores import ScaledDot
 
-pytestmark = pytest.mark.skipif(
-    native.library() is None or native.matrix_product() is None, reason=f"no kernels here: {native.why_not()}"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        native.library() is None or native.matrix_product() is None, reason=f"no kernels here: {native.why_not()}"
+    ),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 WIDTH = 32
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def numbers(*shape, seed=0):
@@ -39,6 +36,7 @@ def build(kind, dropout, norm=PostNorm):
     attend = ScaledDot(2, WIDTH // 2, Dropout(0.0, randomness))
     layers = {
         "self": lambda: SelfAttention(WIDTH, attend),
+        "rotary": lambda: SelfAttention(WIDTH, attend, Rotation(WIDTH // 2)),
         "cross": lambda: CrossAttention(WIDTH, attend),
         "feed-forward": lambda: build_feed_forward(WIDTH, 48, "relu", Dropout(0.0, randomness)),
     }
@@ -51,7 +49,7 @@ def build(kind, dropout, norm=PostNorm):
 def apply(kind, modules, x, memory, mask):
     layer, residual = modules
     residual.dropout.randomness.begin(3)
-    if kind == "self":
+    if kind in ("self", "rotary"):
         return sublayers.attend_to_self(layer, residual, x, mask, False)[0]
     if kind == "cross":
         return sublayers.attend_to_memory(layer, residual, x, memory, mask, False)[0]
@@ -64,7 +62,7 @@ SHAPES = [(1, 1), (3, 7), (CHUNK_ROWS // 16 + 3, 16), (2, 64)]
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 @pytest.mark.parametrize(("sentences", "length"), SHAPES)
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("kind", ["self", "cross", "feed-forward"])
+@pytest.mark.parametrize("kind", ["self", "rotary", "cross", "feed-forward"])
 @pytest.mark.parametrize("norm", [PostNorm, PreNorm])
 def test_equals_the_plain_modules(norm, kind, masked, sentences, length, dropout, monkeypatch):
     modules = build(kind, dropout, norm)
@@ -73,7 +71,7 @@ def test_equals_the_plain_modules(norm, kind, masked, sentences, length, dropout
     mask = None
     if masked:
         real = torch.arange(source) <= torch.arange(sentences)[:, None]
-        mask = pattern_mask(causal, length, length) if kind == "self" else padding_mask(real)
+        mask = pattern_mask(causal, length, length) if kind in ("self", "rotary") else padding_mask(real)
     assert suits_sublayer(numbers(sentences, length, WIDTH), 48)
     results = []
     for which in (modules, plain):
@@ -87,6 +85,24 @@ def test_equals_the_plain_modules(norm, kind, masked, sentences, length, dropout
         torch.testing.assert_close(
             value, results[1][name], atol=5e-4, rtol=1e-4, msg=lambda text, name=name: f"{name}: {text}"
         )
+
+
+@pytest.mark.parametrize("kind", ["self", "cross", "feed-forward"])
+def test_products_of_the_library_give_the_same(kind, monkeypatch):
+    """Where our own products are not the faster ones, the library's take their place."""
+    results = []
+    for fast in (True, False):
+        monkeypatch.setattr(native_sublayers, "multiplies_fast", lambda fast=fast: fast)
+        modules = build(kind, 0.0)
+        x, memory = (numbers(20, 16, WIDTH, seed=seed).requires_grad_() for seed in (1, 2))
+        torch.manual_seed(4)
+        for parameter in modules.parameters():
+            torch.nn.init.normal_(parameter, std=0.2)
+        result = apply(kind, modules, x, memory, None)
+        (result * numbers(*result.shape, seed=5)).sum().backward()
+        results.append([result, x.grad, *(parameter.grad for parameter in modules.parameters())])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=5e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("norm", [PostNorm, PreNorm])

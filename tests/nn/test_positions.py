@@ -46,6 +46,15 @@ def test_rotation_makes_scores_depend_on_distance_alone():
     assert not torch.allclose(scores[0], (rotate(query, start=9) * rotate(key, start=0)).sum(-1))
 
 
+def test_gradients_pass_through_rotation_after_inference():
+    rotation = Rotation(8)
+    with torch.inference_mode():
+        rotation(torch.ones(1, 1, 5, 8))
+    x = torch.ones(1, 1, 5, 8, requires_grad=True)
+    rotation(x).sum().backward()
+    torch.testing.assert_close(x.grad.norm(dim=-1), torch.full((1, 1, 5), 8**0.5))
+
+
 def test_rotation_keeps_lengths():
     x = torch.randn(2, 2, 7, 16)
     torch.testing.assert_close(Rotation(16)(x, start=4).norm(dim=-1), x.norm(dim=-1))

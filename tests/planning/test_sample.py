@@ -39,6 +39,12 @@ def test_corpora_are_sampled_in_proportion_and_keep_their_weights(tmp_path):
     assert (taken.pairs, taken.total, taken.whole) == (40, 400, False)
 
 
+def test_a_sample_knows_its_languages(tmp_path):
+    (tmp_path / "a.tsv").write_text("one\tun\n")
+    back = CorpusConfig(pairs=str(tmp_path / "a.tsv"), languages=("fr", "en"))
+    assert take_sample([back], DataConfig(), tmp_path).corpora[0].languages == ("fr", "en")
+
+
 @pytest.mark.parametrize("pack", [False, True])
 def test_when_time_is_up_the_rest_is_estimated(tmp_path, monkeypatch, pack):
     long = corpus(tmp_path, "a", 5000, pack=pack)

@@ -23,6 +23,11 @@ def tokenizers() -> dict[bool, Tokenizers]:
     return {True: Tokenizers(both, both), False: Tokenizers(source, train_tokenizer(GERMAN, config))}
 
 
+def of_kind(kind: str) -> Tokenizers:
+    both = train_tokenizer([*ENGLISH, *GERMAN], TokenizerConfig(kind=kind, vocabulary_size=600))
+    return Tokenizers(both, both)
+
+
 MakeModel = Callable[..., Path]
 
 
@@ -30,11 +35,16 @@ MakeModel = Callable[..., Path]
 def make_model(tmp_path: Path, tokenizers: dict[bool, Tokenizers]) -> MakeModel:
     """Write a model folder: every parameter random, biases and norms too.
 
-    Tokens that are named in `never` are unlikely, as training teaches of marks.
+    Tokens that are named in `never` are unlikely, as training teaches of marks. A `kind` has a vocabulary of its own.
     """
 
     def make(
-        name: str = "model", shared: bool = True, seed: int = 7, never: tuple[int, ...] = (), **settings: object
+        name: str = "model",
+        shared: bool = True,
+        seed: int = 7,
+        never: tuple[int, ...] = (),
+        kind: str | None = None,
+        **settings: object,
     ) -> Path:
         sizes = {"width": 16, "feed_forward": 24, "heads": 2, "encoder_layers": 2, "decoder_layers": 2}
         config = parse_config(
@@ -45,7 +55,7 @@ def make_model(tmp_path: Path, tokenizers: dict[bool, Tokenizers]) -> MakeModel:
                 "search": {"max_length_factor": 1.0, "max_length_extra": 8},
             }
         )
-        chosen = tokenizers[shared]
+        chosen = tokenizers[shared] if kind is None else of_kind(kind)
         model = build_model(config.model, chosen.source.vocabulary_size, chosen.target.vocabulary_size)
         generator = torch.Generator().manual_seed(seed)
         with torch.no_grad():

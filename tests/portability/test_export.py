@@ -12,12 +12,13 @@ from regard.errors import InputError
 from regard.models.folder import load_model
 from regard.portability import export as exporting
 from regard.portability.export import export_model
-from regard.portability.parity import INT8, Parity, ParityError
+from regard.portability.parity import INT8, Cuts, Outputs, Parity, ParityError
 
 pytest.importorskip("ctranslate2")
 pytest.importorskip("onnxruntime")
 pytest.importorskip("transformers")
 
+FORMATS = ("ctranslate2", "huggingface", "onnx")
 VARIANTS = {
     "paper": {},
     "pre-norm": {"norm": "pre"},
@@ -54,7 +55,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("to", ["ctranslate2", "huggingface", "onnx"])
+@pytest.mark.parametrize("to", FORMATS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_says_the_same_or_is_refused_by_name(to, variant, make_model, sentences, tmp_path):
     model, output = make_model(**VARIANTS[variant]), tmp_path / "out"
@@ -67,6 +68,49 @@ def test_every_variant_says_the_same_or_is_refused_by_name(to, variant, make_mod
     assert made.parity.identical == 100.0
     assert made.parity.difference < 2e-4
     assert output.is_dir()
+
+
+OUTSIDE = "the cat sees ñ ☃ 雪 in the garden."
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("kind", ["bpe", "unigram", "word", "character", "byte"])
+def test_every_tokenizer_cuts_any_text_alike_elsewhere(to, kind, make_model, tmp_path):
+    sentences = tmp_path / "any.en"
+    sentences.write_text(f"{OUTSIDE}\n{ENGLISH[0]}\n  two  spaces, </s> and \tЖ\u0301 \n", encoding="utf-8")
+    made = export_model(make_model(kind=kind), to, tmp_path / "out", sentences=sentences)
+    assert made.parity.cuts == Cuts()
+    assert made.parity.identical == 100.0
+    assert "cut into the same tokens" in made.to_text()
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_wordpiece_within_its_alphabet_is_kept_with_a_note(to, make_model, sentences, tmp_path):
+    made = export_model(make_model(kind="wordpiece"), to, tmp_path / "out", sentences=sentences)
+    assert made.parity.cuts == Cuts()
+    assert "outside its alphabet become <unk>" in made.to_text()
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_an_export_that_cuts_text_otherwise_is_not_kept(to, make_model, tmp_path):
+    outside = [line.replace("a", "ж雪☃") for line in ENGLISH[::13]]
+    sentences = tmp_path / "outside.en"
+    sentences.write_text("\n".join([ENGLISH[0], *outside]), encoding="utf-8")
+    with pytest.raises(ParityError, match="its tokenizer is at fault") as raised:
+        export_model(make_model(kind="wordpiece"), to, tmp_path / "out", sentences=sentences)
+    report = raised.value.report
+    assert report.difference < 1e-3  # which by itself would do
+    assert report.cuts.otherwise == len(outside)
+    assert report.cuts.first in outside
+    assert report.to_json()["cut_alike"] == 1
+    assert repr(report.cuts.first) in report.to_text()
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("theirs", "holds"), [([5, 6], True), ([5, 7], False)])
+def test_what_is_cut_otherwise_holds_where_it_is_translated_identically(theirs, holds):
+    outputs = Outputs([[5], [5, 6]], [[5], theirs], ["a", "b"], ["a", "b"], [[8], [9, 9]], [[8], [9]])
+    assert Cuts.of(outputs, ["one", "other"]) == Cuts(1, "other", holds)
 
 
 @pytest.mark.parametrize("variant", [{}, {"norm": "pre", "shared": False, "tie": "target"}])
@@ -252,6 +296,20 @@ def test_mistakes_are_said_in_a_sentence(name, make_model, sentences, tmp_path, 
     assert done.code == 2
     assert words in done.errors
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("output", [".", "..", "new/.."])
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_a_folder_without_a_name_of_its_own_is_refused(output, force, make_model, tmp_path, monkeypatch, regard):
+    model, place = make_model(), tmp_path / "a" / "b"
+    place.mkdir(parents=True)
+    monkeypatch.chdir(place)
+    exported = regard("export", model, "--to", "onnx", "--output", output, *force)
+    imported = regard("import", model, "--output", output, *force)
+    for done in (exported, imported):
+        assert done.code == 2
+        assert f"{output}: is no name of a folder of its own; name a new one" in done.errors
+    assert list((tmp_path / "a").rglob("*")) == [place]
 
 
 @pytest.mark.parametrize(("to", "package"), [("ctranslate2", "ctranslate2"), ("onnx", "onnx"), ("onnx", "onnxruntime")])

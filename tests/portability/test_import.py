@@ -19,6 +19,8 @@ from regard.portability.export import export_model
 from regard.portability.importing import import_model
 from regard.search.translator import Translator
 
+PAIR = ("en", "de")
+NAMED = ("--source-language", "en", "--target-language", "de")
 FOREIGN = {
     "marian": ("marian", {"activation_function": "swish", "scale_embedding": True}),
     "marian, unscaled": ("marian", {"activation_function": "gelu"}),
@@ -36,7 +38,7 @@ def foreign(request, tmp_path):
 
 
 def test_a_foreign_model_says_here_what_it_says_there(foreign, tmp_path, sentences):
-    imported = import_model(foreign, tmp_path / "model", sentences=sentences)
+    imported = import_model(foreign, tmp_path / "model", languages=PAIR, sentences=sentences)
     assert imported.parity.identical == 100.0
     assert imported.parity.difference < 2e-4
     assert imported.parity.bleu_against_original == 100.0
@@ -45,7 +47,7 @@ def test_a_foreign_model_says_here_what_it_says_there(foreign, tmp_path, sentenc
 def test_a_foreign_model_goes_back_as_it_was(foreign, tmp_path, sentences):
     from safetensors.torch import load_file
 
-    import_model(foreign, tmp_path / "model", sentences=sentences)
+    import_model(foreign, tmp_path / "model", languages=PAIR, sentences=sentences)
     made = export_model(tmp_path / "model", "huggingface", tmp_path / "back", sentences=sentences)
     assert made.parity.identical == 100.0
     before, after = (load_file(folder / "model.safetensors") for folder in (foreign, tmp_path / "back"))
@@ -61,12 +63,12 @@ def test_a_foreign_model_goes_back_as_it_was(foreign, tmp_path, sentences):
 def test_a_foreign_model_goes_on_to_other_engines(foreign, tmp_path, sentences, to):
     pytest.importorskip("ctranslate2")
     pytest.importorskip("onnxruntime")
-    import_model(foreign, tmp_path / "model", sentences=sentences)
+    import_model(foreign, tmp_path / "model", languages=PAIR, sentences=sentences)
     assert export_model(tmp_path / "model", to, tmp_path / "out", sentences=sentences).parity.identical == 100.0
 
 
 def test_an_imported_tokenizer_is_kept_with_its_numbers(foreign, tmp_path, sentences):
-    import_model(foreign, tmp_path / "model", sentences=sentences)
+    import_model(foreign, tmp_path / "model", languages=PAIR, sentences=sentences)
     tokenizer = load_model(tmp_path / "model").tokenizers.source
     assert isinstance(tokenizer, ImportedTokenizer)
     assert tokenizer.decode(tokenizer.encode("the cat sees 2 birds")) == "the cat sees 2 birds"
@@ -111,13 +113,13 @@ def test_weights_in_several_files(tmp_path, sentences):
     (folder / "model.safetensors").unlink()
     model.save_pretrained(folder, max_shard_size="10KB")
     assert (folder / "model.safetensors.index.json").exists()
-    assert import_model(folder, tmp_path / "model", sentences=sentences).parity.identical == 100.0
+    assert import_model(folder, tmp_path / "model", languages=PAIR, sentences=sentences).parity.identical == 100.0
 
 
 def test_without_transformers_nothing_is_compared(tmp_path, monkeypatch, sentences):
     folder = write_foreign(tmp_path / "foreign", "marian", ENGLISH)
     monkeypatch.setattr(importing, "has", lambda package: False)
-    imported = import_model(folder, tmp_path / "model", sentences=sentences)
+    imported = import_model(folder, tmp_path / "model", languages=PAIR, sentences=sentences)
     assert imported.parity is None
     assert "pip install transformers" in imported.to_text()
     assert Translator.load(tmp_path / "model").translate(["the cat"])
@@ -132,7 +134,7 @@ def test_an_import_that_says_something_else_is_not_kept(tmp_path, regard, monkey
         return {**weights, "encoder_norm.bias": weights["encoder_norm.bias"] + 1}, *rest
 
     monkeypatch.setattr(importing, "our_weights", wrong)
-    done = regard("import", folder, "--output", tmp_path / "model")
+    done = regard("import", folder, "--output", tmp_path / "model", *NAMED)
     assert done.code == 2
     assert "DOES NOT HOLD" in done.errors
     assert not (tmp_path / "model").exists()
@@ -142,28 +144,42 @@ def test_sentencepiece_only_is_refused_with_a_way_out(tmp_path):
     folder = write_foreign(tmp_path / "foreign", "marian", ENGLISH)
     (folder / "tokenizer.json").rename(folder / "source.spm")
     with pytest.raises(ModelFolderError, match=r"source\.spm.*save_pretrained"):
-        import_model(folder, tmp_path / "model")
+        import_model(folder, tmp_path / "model", languages=PAIR)
 
 
 def test_a_folder_is_replaced_only_by_force(tmp_path, sentences):
     folder = write_foreign(tmp_path / "foreign", "marian", ENGLISH)
-    import_model(folder, tmp_path / "model", sentences=sentences)
+    import_model(folder, tmp_path / "model", languages=PAIR, sentences=sentences)
     with pytest.raises(InputError, match="--force"):
-        import_model(folder, tmp_path / "model", sentences=sentences)
+        import_model(folder, tmp_path / "model", languages=PAIR, sentences=sentences)
     (tmp_path / "model" / "mine.txt").write_text("kept?")
-    import_model(folder, tmp_path / "model", sentences=sentences, force=True)
+    import_model(folder, tmp_path / "model", languages=PAIR, sentences=sentences, force=True)
     assert not (tmp_path / "model" / "mine.txt").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["foreign", "model", "sentences.en"]
 
 
 def test_the_command_prints_a_report_and_writes_figures(tmp_path, regard, sentences):
     folder = write_foreign(tmp_path / "foreign", "m2m_100", ENGLISH)
-    done = regard(
-        "import", folder, "--output", tmp_path / "model", "--sentences", sentences, "--json", tmp_path / "figures.json"
-    )
+    written = ("--json", tmp_path / "figures.json")
+    done = regard("import", folder, "--output", tmp_path / "model", *NAMED, "--sentences", sentences, *written)
     assert done.code == 0, done.errors
     assert "identical translations        100.00 %" in done.output
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert figures["architecture"] == "m2m_100"
     assert figures["parity"]["holds"] is True
     assert Path(figures["output"]) == tmp_path / "model"
+
+
+def test_languages_that_nobody_names_are_asked_for(tmp_path, regard):
+    folder = write_foreign(tmp_path / "foreign", "marian", ENGLISH)
+    done = regard("import", folder, "--output", tmp_path / "model", "--source-language", "en")
+    assert done.code == 2
+    assert "foreign does not say which languages it translates; name them: --source-language" in done.errors
+    assert not (tmp_path / "model").exists()
+
+
+def test_languages_that_are_named_go_before_those_of_our_own_export(make_model, sentences, tmp_path):
+    export_model(make_model(), "huggingface", tmp_path / "out", sentences=sentences)
+    import_model(tmp_path / "out", tmp_path / "back", languages=(None, "de"), sentences=sentences)
+    data = load_model(tmp_path / "back").config.data
+    assert (data.source_language, data.target_language) == ("en", "de")

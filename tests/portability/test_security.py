@@ -11,6 +11,8 @@ from foreign import write_foreign
 from malice import BOTH, IMPORT_ONLY, REGARD_ONLY
 from small_world import ENGLISH
 
+NAMED = ("--source-language", "en", "--target-language", "de")
+
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory):
@@ -32,7 +34,7 @@ def test_import_refuses(name, good, tmp_path, regard):
     folder, canary = tmp_path / "stranger", tmp_path / "canary"
     shutil.copytree(good, folder)
     {**BOTH, **IMPORT_ONLY}[name](folder, canary)
-    refused(regard("import", folder, "--output", tmp_path / "model"), folder, canary)
+    refused(regard("import", folder, "--output", tmp_path / "model", *NAMED), folder, canary)
     assert not (tmp_path / "model").exists()
 
 
@@ -58,7 +60,7 @@ def test_there_are_thirty_of_each():
 
 
 def test_a_good_folder_is_taken(good, tmp_path, regard):
-    assert regard("import", good, "--output", tmp_path / "model").code == 0
+    assert regard("import", good, "--output", tmp_path / "model", *NAMED).code == 0
 
 
 def test_a_pickle_beside_good_weights_is_left_alone(good, tmp_path, regard):
@@ -70,7 +72,7 @@ def test_a_pickle_beside_good_weights_is_left_alone(good, tmp_path, regard):
     shutil.copytree(good, folder)
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Trap(tmp_path / "canary")))
     (folder / "training_args.bin").write_bytes(pickle.dumps(Trap(tmp_path / "canary")))
-    assert regard("import", folder, "--output", tmp_path / "model").code == 0
+    assert regard("import", folder, "--output", tmp_path / "model", *NAMED).code == 0
     assert not (tmp_path / "canary").exists()
 
 
@@ -82,4 +84,4 @@ def test_the_cache_of_the_hub_may_link_to_its_blobs(good, tmp_path, regard):
     for number, path in enumerate(good.iterdir()):
         shutil.copy(path, blobs / str(number))
         (snapshot / path.name).symlink_to(f"../../blobs/{number}")
-    assert regard("import", snapshot, "--output", tmp_path / "model").code == 0
+    assert regard("import", snapshot, "--output", tmp_path / "model", *NAMED).code == 0

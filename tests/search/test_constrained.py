@@ -4,7 +4,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from toy_models import PrefixModel, all_outputs, random_sources
+from toy_models import Output, PrefixModel, TableModel, all_outputs, random_sources
 
 from regard.config import ModelConfig, SearchConfig, TokenizerConfig
 from regard.data.tokenizer import Tokenizer, train_tokenizer
@@ -17,6 +17,7 @@ from regard.search.constrained import constrained_search, places_for
 from regard.search.constraints import ConstraintSet, Progress
 from regard.search.engine import Engine, engine_for
 from regard.search.hypotheses import Hypothesis
+from regard.search.length_penalty import score_with_forced
 from regard.search.spellings import Constraint, Place, Spelling, TokenEdges, term_constraint
 
 NO_WORDS = TokenEdges((False,) * 40, (False,) * 40)
@@ -38,7 +39,20 @@ def search(model: Engine, constraints: list[list[Constraint]], settings: SearchC
 
 
 def holds(tokens: list[int], wanted: tuple[int, ...]) -> bool:
-    return any(tuple(tokens[start : start + len(wanted)]) == wanted for start in range(len(tokens)))
+    return any(holds_at(tokens, start, wanted) for start in range(len(tokens)))
+
+
+def holds_at(tokens: list[int], start: int, wanted: tuple[int, ...]) -> bool:
+    return tuple(tokens[start : start + len(wanted)]) == wanted
+
+
+def forced_part(output: Output, wanted: list[tuple[int, ...]]) -> float:
+    """The log-probability of the tokens that first met each of `wanted`, which do not overlap."""
+    places = [
+        next(start for start in range(len(output.tokens)) if holds_at(output.tokens, start, each)) for each in wanted
+    ]
+    ranges = [(start, start + len(each)) for start, each in zip(places, wanted, strict=True)]
+    return sum(sum(output.per_token[start:stop]) for start, stop in ranges)
 
 
 # Progress
@@ -239,9 +253,31 @@ def test_a_wide_beam_finds_the_best_of_all_outputs_that_meet_the_constraints(
     found = constrained_search(model, source, mask, sets, NO_WORDS, settings, best=3)
     for row in range(3):
         outputs = all_outputs(model, source[row][mask[row]], settings, longest=4)
-        expected = [output for output in outputs if all(holds(output.tokens, each) for each in wanted)][:3]
-        assert [hypothesis.tokens for hypothesis in found[row]] == [output.tokens for output in expected]
-        assert [each.score for each in found[row]] == pytest.approx([output.score for output in expected], abs=1e-5)
+        typical = min(int(mask[row].sum()), 4)
+        scores = {
+            tuple(output.tokens): score_with_forced(
+                output.log_probability, forced_part(output, wanted), len(output.tokens) + 1, typical, settings
+            )
+            for output in outputs
+            if all(holds(output.tokens, each) for each in wanted)
+        }
+        expected = sorted(scores, key=lambda tokens: -scores[tokens])[:3]
+        assert [tuple(hypothesis.tokens) for hypothesis in found[row]] == expected
+        assert [each.score for each in found[row]] == pytest.approx([scores[each] for each in expected], abs=1e-5)
+
+
+def test_padding_does_not_pay_where_forced_tokens_are_unlikely() -> None:
+    """Under log P / n^1.4, the unlikelier [6, 7, 5, 7] would win for its length."""
+    table = {
+        (): {6: 0.5, 5: math.exp(-10)},
+        (5,): {6: 0.9},
+        (6,): {7: 0.9, 5: math.exp(-11)},
+        (6, 7): {5: math.exp(-11), EOS_ID: 0.9},
+        (6, 7, 5): {7: 0.9},
+    }
+    settings = SearchConfig(beam=4, length_penalty="mean", alpha=1.4)
+    [[found]] = search(TableModel(table, 8), [[plain(5)]], settings)
+    assert found.tokens == [5, 6]
 
 
 def test_without_constraints_it_finds_what_a_wide_beam_finds() -> None:
@@ -299,6 +335,24 @@ def test_nothing_follows_a_closed_constraint_inside_a_word() -> None:
     [[found]] = constrained_search(Compounder(vocabulary=40, end_bias=2.0), source, mask, sets, edges, config(4, 10))
     behind = found.tokens[found.tokens.index(9) + 1 :]
     assert not behind or behind[0] < 20
+
+
+def test_no_hyphen_follows_a_constraint_that_is_unjoined() -> None:
+    edges = TokenEdges((False,) * 40, (True,) * 40, joins=tuple(token >= 20 for token in range(40)))
+
+    class Hyphenator(PrefixModel):
+        def _logits(self, key: torch.Tensor) -> torch.Tensor:
+            logits = super()._logits(key)
+            logits[:, 20:] += 10.0
+            return logits
+
+    source, mask = random_sources(1)
+    sets = [ConstraintSet([Constraint((Spelling((9,)),), unjoined=True)], edges)]
+    [[found]] = constrained_search(Hyphenator(vocabulary=40, end_bias=2.0), source, mask, sets, edges, config(4, 10))
+    behind = found.tokens[found.tokens.index(9) + 1 :]
+    assert not behind or behind[0] < 20
+    assert sets[0].met_by(found.tokens)
+    assert not sets[0].met_by([9, 20])
 
 
 def test_what_a_sentence_is_batched_with_does_not_matter() -> None:

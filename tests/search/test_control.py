@@ -21,6 +21,7 @@ from regard.search.alignment import Aligner, Alignment
 from regard.search.constrained import constrained_search
 from regard.search.constrained_translation import ConstrainedTranslator
 from regard.search.control import ControlledTranslator
+from regard.search.control_plan import Planner
 from regard.search.control_report import ControlReport
 from regard.search.hypotheses import Hypothesis
 from regard.search.spellings import Constraint, Spelling
@@ -29,7 +30,7 @@ from regard.search.substitution import _substituted
 from regard.search.tags import PlacedTag, tag_edits
 from regard.search.translator import Translator
 from regard.text.glossary import Glossary, Term
-from regard.text.masking import apply_edits, group_spans, mask
+from regard.text.masking import apply_edits, group_spans, mask, restoring_edit
 from regard.text.spans import SpanFinder
 from regard.text.units import find_whole
 
@@ -231,6 +232,26 @@ def test_tags_enclose_the_words_that_belong_to_those_they_enclosed(
     assert apply_edits(output, edits)[0] == "Le chat <b>rouge</b> dort<br/>"
 
 
+def test_a_tag_does_not_cut_the_span_that_it_encloses(translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    def align(*_: object) -> list[Alignment]:
+        return [Alignment(((0, 0), (1, 1), (2, 2), (3, 3)), (), ())]
+
+    monkeypatch.setattr(Aligner, "align", align)
+    text = "A (<b>{name}</b>)"
+    groups = group_spans(text, SpanFinder().find(text))
+    masked, places = mask(text, groups, ["", "bmx", ""])
+    tags = [PlacedTag(group, place) for group, place in zip(groups, places, strict=True) if group.is_tag]
+    output = "Un ( bmx )"
+    restored = restoring_edit(output, 5, 8, groups[1])
+    edits = [restored, *tag_edits(translator, masked, output, tags, [restored])]
+    assert apply_edits(output, edits)[0] == "Un (<b>{name}</b>)"
+
+
+def test_a_hyphen_follows_a_span_only_where_one_did_in_the_source(translator: Translator) -> None:
+    planner = Planner(translator, None, SpanFinder(["numbers"]), None)
+    assert [each.unjoined for each in planner.plan("25 cats, 5-year").constraints] == [True, False]
+
+
 def test_a_span_that_the_search_cannot_place_is_inserted() -> None:
     short = untrained(positions="learned", max_positions=8)
     text = "a {a} b {b} c {c} d {d} e {e} f {f} g {g} h {h} i {i}"
@@ -268,10 +289,10 @@ def test_a_report_has_lines_and_totals(translator: Translator) -> None:
 
 
 def test_every_term_is_used_in_captions_of_multi30k(data_folder: Path) -> None:
-    run = Path(os.environ.get("REGARD_MULTI30K_MODEL") or Path(__file__).parent.parent.parent / "runs" / "m30k")
+    run = Path(os.environ.get("REGARD_MULTI30K_MODEL") or Path(__file__).parent.parent.parent / "runs" / "en-de")
     if not (run / "model.safetensors").exists():
         pytest.skip(f"no model of Multi30k at {run}: docs/control.md says how to train it")
-    with gzip.open(data_folder / "multi30k/tok/test_2016_flickr.en.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(data_folder / "multi30k/tok/val.en.gz", "rt", encoding="utf-8") as file:
         lines = [line.rstrip("\n") for line in file][:200]
     glossary = Glossary.load(Path(__file__).parent / "multi30k-terms.en-de.tsv")
     report = ControlReport()

@@ -135,6 +135,9 @@ def test_a_loop_is_stopped_with_a_warning_that_names_the_line(tokenizer: Tokeniz
     assert found.looped
     assert found.text == "aaa"
     assert not found.finished
+    assert found.mean_log_probability == pytest.approx(
+        sum(found.token_log_probabilities) / len(found.token_log_probabilities)
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [[without]] = translator.translate_nbest(["a cat"], beam=1)

@@ -68,6 +68,8 @@ class Output:
     tokens: list[int]
     log_probability: float
     score: float
+    per_token: list[float]
+    """The log-probability of each token, without the end mark."""
 
 
 def all_outputs(model: SequenceToSequence, source: Tensor, config: SearchConfig, longest: int) -> list[Output]:
@@ -75,17 +77,17 @@ def all_outputs(model: SequenceToSequence, source: Tensor, config: SearchConfig,
     mask = torch.ones(1, len(source), dtype=torch.bool)
     start = model.start(model.encode(source[None], mask))
 
-    def grow(tokens: list[int], state: State, log_probability: float) -> Iterator[Output]:
+    def grow(tokens: list[int], state: State, values: list[float]) -> Iterator[Output]:
         logits, after = model.step(torch.tensor([tokens[-1] if tokens else BOS_ID]), state)
         log_probabilities = logits[0].double().log_softmax(dim=-1)
-        end = log_probability + float(log_probabilities[EOS_ID])
-        yield Output(tokens, end, end / length_penalty(len(tokens) + 1, config))
+        end = sum(values) + float(log_probabilities[EOS_ID])
+        yield Output(tokens, end, end / length_penalty(len(tokens) + 1, config), values)
         if len(tokens) + 1 < longest:
             for token in range(len(log_probabilities)):
                 if token not in (PAD_ID, BOS_ID, EOS_ID, UNK_ID):
-                    yield from grow([*tokens, token], after, log_probability + float(log_probabilities[token]))
+                    yield from grow([*tokens, token], after, [*values, float(log_probabilities[token])])
 
-    return sorted(grow([], start, 0.0), key=lambda output: -output.score)
+    return sorted(grow([], start, []), key=lambda output: -output.score)
 
 
 def random_sources(count: int, seed: int = 0, longest: int = 9) -> tuple[Tensor, Tensor]:

@@ -24,6 +24,8 @@ from regard.web import Asset
 
 http = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0), timeout=30)
 """One for all tests: to make one takes longer than what it is made for."""
+SECRET = "Geheimnis"
+"""What nobody may repeat."""
 ENGLISH = ["the cat eats apples and the dog sees what my friend likes", "a man finds the thing that you want there"]
 FRENCH = ["le chat mange des pommes et le chien voit ce que mon ami aime", "un homme trouve la chose que vous voulez"]
 STAND_IN = {

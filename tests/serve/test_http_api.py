@@ -7,10 +7,11 @@ import httpx
 import pytest
 from http_world import http, make_service, serving
 
-from regard.search.translator import Translator
+from regard.search.translator import Translation, Translator
+from regard.serve.answers import rich_answer
 from regard.serve.pool import Pool
-from regard.serve.sentences import cut
-from regard.text.documents import Part
+from regard.serve.sentences import Document, Sentence, cut
+from regard.text.documents import Part, sentences_of, take_apart
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +64,7 @@ def test_translation_with_everything(address: str, plain_translator: Translator)
     sentences = told["sentences"]
     assert [each["source"] for each in sentences] == ["The cat eats 3 apples.", "A man sees 11 apples.", "the dog"]
     assert [each["before"] for each in sentences] == ["  ", " ", "\n\n"]
+    assert [each["target_before"] for each in sentences] == ["  ", " ", "\n\n"]
     assert told["after"] == " "
     expected = plain_translator.translate_nbest([each["source"] for each in sentences], 2)
     for sentence, own in zip(sentences, expected, strict=True):
@@ -82,6 +84,31 @@ def test_translation_with_everything(address: str, plain_translator: Translator)
     assert told["text"] == f"  {best[0]} {best[1]}\n\n{best[2]} "
     several = post(address, "translate", texts=["the dog", "the cat"]).json()["results"]
     assert [each["sentences"][0]["source"] for each in several] == ["the dog", "the cat"]
+
+
+@pytest.mark.parametrize(
+    ("languages", "sources", "targets", "gaps"),
+    [
+        (("zh", "en"), "你好。再见。\n好。", ["Hello.", "Goodbye.", "Good."], (["", "", "\n"], ["", " ", "\n"])),
+        (("en", "zh"), "Hello. Goodbye.\nGood.", ["你好。", "再见。", "好。"], (["", " ", "\n"], ["", "", "\n"])),
+    ],
+)
+def test_sentences_are_parted_as_each_language_has_it(
+    plain_translator: Translator,
+    languages: tuple[str, str],
+    sources: str,
+    targets: list[str],
+    gaps: tuple[list[str], list[str]],
+) -> None:
+    pieces = take_apart(sources, languages[0])
+    sentences = [
+        Sentence(source, [Translation(target, 0.0, 0.0, [], [], True, [])])
+        for source, target in zip(sentences_of(pieces), targets, strict=True)
+    ]
+    told = rich_answer(plain_translator, Document(pieces, sentences, languages))
+    assert ([each.before for each in told.sentences], [each.target_before for each in told.sentences]) == gaps
+    assert "".join(each.target_before + each.translations[0].text for each in told.sentences) == told.text
+    assert "".join(each.before + each.source for each in told.sentences) == sources
 
 
 def test_words_are_as_likely_as_their_tokens(address: str, plain_translator: Translator) -> None:

@@ -106,6 +106,10 @@ def test_forms_of_both_kinds_and_the_address(address: str) -> None:
         assert http.post(f"{address}/translate", **sent).json() == {"translatedText": "ÉTÉ\nTHE CAT"}
     told = http.post(f"{address}/translate", params=fields)
     assert told.json() == {"translatedText": "ÉTÉ\nTHE CAT"}
+    text, languages = fields.pop("q"), fields
+    for sent in ({"data": {"q": text}}, {"files": {"q": (None, text)}}):
+        told = http.post(f"{address}/translate", params=languages, **sent)
+        assert told.json() == {"translatedText": "ÉTÉ\nTHE CAT"}
 
 
 def test_html_keeps_its_tags(address: str) -> None:

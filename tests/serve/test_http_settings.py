@@ -22,10 +22,14 @@ REPOSITORY = Path(__file__).parent.parent.parent
 def test_flags_go_before_environment_before_file(tmp_path: Path) -> None:
     path = tmp_path / "serve.toml"
     path.write_text('port = 1\nitems = 2\ncharacters = 3\nmodels = ["a"]\nhost = "file"\n', encoding="utf-8")
-    environment = {"REGARD_SERVE_ITEMS": "20", "REGARD_SERVE_CHARACTERS": "30", "REGARD_SERVE_CORS": "https://a, b"}
+    environment = {
+        "REGARD_SERVE_ITEMS": "20",
+        "REGARD_SERVE_CHARACTERS": "30",
+        "REGARD_SERVE_CORS": "https://a, http://b",
+    }
     settings = load_settings(path, {"characters": 300, "host": None}, environment)
     assert (settings.port, settings.items, settings.characters, settings.host) == (1, 20, 300, "file")
-    assert settings.cors == ("https://a", "b")
+    assert settings.cors == ("https://a", "http://b")
     assert settings.models == ("a",)
     assert settings.seconds == ServeSettings().seconds
 
@@ -50,6 +54,33 @@ def test_mistakes_are_named(
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=re.escape(sentence.replace("FILE", str(path)))):
         load_settings(path, flags, environment)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        *(
+            ("cors", value, "write scheme://host or scheme://host:port, such as https://example.org")
+            for value in ("https://example.org/", "https://example.org/a", "example.com", "null", "https://", "a b")
+        ),
+        *(
+            ("hosts", value, "write it alone, such as translate.example.org")
+            for value in ("host:8443", "https://a.example", "a.example/b", "[::1]", "*", "")
+        ),
+    ],
+)
+def test_origins_and_hosts_that_can_never_match_are_named(name: str, value: str, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(sentence)) as raised:
+        load_settings(None, {name: (value,)}, {})
+    assert str(raised.value).startswith(f"the command line: `{name}` is ")
+
+
+def test_origins_are_kept_as_browsers_write_them() -> None:
+    given = ("https://A.example:443", "http://b:8080", "http://[::1]:80", "app://c", "https://d:80")
+    wanted = ("https://a.example", "http://b:8080", "http://[::1]", "app://c", "https://d:80")
+    assert ServeSettings(cors=given).cors == wanted
+    assert ServeSettings(cors=("*",)).cors == ("*",)
+    assert ServeSettings(hosts=("a_b.example", "192.0.2.1", "2001:db8::1")).hosts[2] == "2001:db8::1"
 
 
 def test_names_of_this_machine_where_it_listens_to_itself() -> None:

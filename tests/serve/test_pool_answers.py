@@ -1,6 +1,7 @@
 """Whatever is asked of the pool, with whomever it is batched: the answer is that of the translator alone."""
 
 import asyncio
+from collections.abc import Hashable
 from itertools import pairwise
 
 import pytest
@@ -10,8 +11,11 @@ from regard.config import SearchConfig
 from regard.errors import InputError, RegardError
 from regard.search.resident import ResidentTranslator
 from regard.search.translator import Translation, Translator
-from regard.serve.jobs import Answer, Job, Pair
+from regard.serve.jobs import Answer, Job, Pair, PoolSettings
+from regard.serve.marked import translate_markup
 from regard.serve.pool import Pool
+from regard.serve.routing import Served
+from regard.serve.sentences import Wanted
 from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder
 
@@ -163,3 +167,30 @@ def test_a_pair_without_a_model(native_translator: Translator) -> None:
             await pool.translate(Pair("en", "de"), Job(("a",)))
 
     use(native_translator, scenario)
+
+
+def test_passages_with_and_without_tags_are_begun_together(plain_translator: Translator) -> None:
+    class Patient(Pool):
+        """Begins to translate when two jobs are there."""
+
+        both = asyncio.Barrier(2)
+
+        async def translate(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> Answer:
+            async with asyncio.timeout(10):
+                await self.both.wait()
+            return await super().translate(pair, job, client=client)
+
+    async def play() -> list[str]:
+        served = Served("tiny", PAIR, plain_translator, 1)
+        pool = Patient({PAIR: served}, PoolSettings(workers=1))
+        await pool.start()
+        try:
+            html = ["<p>the cat</p><p>the <b>dog</b></p>", "<br>"]
+            return await translate_markup(pool, served, html, Wanted(), 256, None)
+        finally:
+            await pool.stop()
+
+    text, rule = asyncio.run(play())
+    assert text.count("<p>") == 2
+    assert text.count("<b>") == 1
+    assert rule == "<br>"

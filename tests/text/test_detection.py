@@ -148,3 +148,25 @@ def test_large_and_broken_files_are_refused(tmp_path: Path) -> None:
         (tmp_path / PROFILES).write_text(content, encoding="utf-8")
         with pytest.raises(ModelFolderError, match=PROFILES):
             load_profiles(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("我在Google工作", "zh"),
+        ("Tom爱Mary。", "zh"),
+        ("我用iPhone和MacBook", "zh"),
+        ("你好", "zh"),
+        ("The word 爱 means love in Chinese.", "en"),
+        ("I work at Google.", "en"),
+    ],
+)
+def test_names_in_another_script_do_not_change_a_language(
+    builtin: tuple[Detector, dict[str, list[str]]], text: str, language: str
+) -> None:
+    known, _ = builtin
+    chinese = ["我在北京工作。", "汤姆爱玛丽。", "你好，我用手机和电脑。", "他们在学校学习中文和英文。"]
+    profiles = {**known.profiles, "zh": learn(chinese)}
+    found = Detector(profiles, profiles).detect(text)[0]
+    assert found.language == language
+    assert found.confidence > 0.1

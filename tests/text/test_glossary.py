@@ -32,6 +32,11 @@ def test_a_term_with_a_capital_is_found_as_it_is_written() -> None:
     assert found(glossary, "Polish polish") == [("polish", "Politur")]
 
 
+def test_of_two_spellings_the_one_that_is_written_just_so_is_taken() -> None:
+    for pairs in ([("may", "dürfen"), ("May", "Mai")], [("May", "Mai"), ("may", "dürfen")]):
+        assert found(Glossary.of(pairs), "May may MAY") == [("May", "Mai"), ("may", "dürfen"), ("MAY", "dürfen")]
+
+
 def test_chinese_needs_no_spaces() -> None:
     glossary = Glossary.of([("人工智能", "artificial intelligence"), ("人", "person"), ("智能", "intelligence")])
     assert found(glossary, "人工智能和智能人。") == [
@@ -81,4 +86,6 @@ def test_terms_are_looked_for_in_outputs_as_whole_words() -> None:
     assert find_whole("Hunde, Hund und Schäferhund-Hund", "Hund") == [(7, 11), (28, 32)]
     assert find_whole("一只狗和狗", "狗") == [(2, 3), (4, 5)]
     assert find_begun("Hunde und Schäferhund Hund", "Hund") == [(0, 4), (22, 26)]
+    assert find_begun("feuerwehrmann feuern, feuer! feuer12", "feuer") == [(14, 19), (22, 27)]
+    assert find_begun("roten rotem rotesten rot", "rot") == [(0, 3), (6, 9), (21, 24)]
     assert find_whole("a", "") == []

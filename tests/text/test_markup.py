@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from regard.search.alignment import Alignment
+from regard.serve.words import links_of
 from regard.text.markup import take_markup_apart
 from regard.text.passages import Passage
 from regard.text.projection import Links
@@ -61,6 +63,13 @@ def through(html: str, words: dict[str, str] | None = None, order: list[int] | N
         ('<div class="x notranslate"><p>the cat</p></div><p>dog</p>',
          '<div class="x notranslate"><p>the cat</p></div><p>DOG</p>'),
         ("<code>a</code> {0} b", "<code>a</code> {0} B"),
+        ('<ul><li class="notranslate">one<li>two</ul><p>three</p>',
+         '<ul><li class="notranslate">one<li>TWO</ul><p>THREE</p>'),
+        ("<ul><li>one<li translate=no>two <b>three</b></ul><p>four</p>",
+         "<ul><li>ONE<li translate=no>two <b>three</b></ul><p>FOUR</p>"),
+        ("<p translate=no>one <i>two</i><p>three", "<p translate=no>one <i>two</i><p>THREE"),
+        ("<table><tr><td translate=no>one<td>two</table>", "<table><tr><td translate=no>one<td>TWO</table>"),
+        ("<div translate=no><p>one<p>two</div>three", "<div translate=no><p>one<p>two</div>THREE"),
         ("<p>12 <b>34</b> !</p>", "<p>12 <b>34</b> !</p>"),
         ("<ul>\n <li>one\n <li>two\n</ul>", "<ul>\n <li>ONE <li>TWO </ul>"),
         ("", ""),
@@ -95,6 +104,30 @@ def test_an_outlier_does_not_stretch_an_element() -> None:
 def test_what_was_lost_comes_at_the_end() -> None:
     [passage] = take_markup_apart("see <code>x</code> there").passages
     assert passage.finish("voir", []) == "voir<code>x</code>"
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "a man opens <b>the door with <code>open()</code></b> today .",
+        'Press <a href="x"><kbd>F1</kbd></a> now.',
+        "Dear <b>{name}</b>, hi there",
+        'uses <code>x</code><img src="a.png"> in',
+        "only <b>50%</b> of it",
+        "in <b>C++</b> here",
+        'see <b>"this"</b>, please',
+        "at <b>www.example.org</b> now",
+    ],
+)
+def test_no_tag_cuts_what_is_whole(html: str) -> None:
+    """With the links of words as the service makes them: without the marks around them."""
+
+    def finish(passage: Passage) -> str:
+        words = tuple(passage.text.split())
+        alignment = Alignment(tuple((place, place) for place in range(len(words))), words, words)
+        return passage.finish(passage.text, links_of(passage.text, passage.text, alignment))
+
+    assert take_markup_apart(html).put_together(finish) == html
 
 
 TAGS = st.sampled_from(

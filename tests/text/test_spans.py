@@ -1,5 +1,6 @@
 import random
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,14 @@ def test_edits_say_where_their_texts_stand() -> None:
     text, places = apply_edits("abcdef", [Edit(4, 5, "EEE"), Edit(1, 2, ""), Edit(6, 6, "!")])
     assert text == "acdEEEf!"
     assert places == [(3, 6), (1, 1), (7, 8)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("part", ["www.-", "www.a", "a@", "{a", "<a ", "1.", "&a", "%(a", "http://"])
+def test_no_text_takes_long(kind: str, part: str) -> None:
+    began = time.process_time()
+    SpanFinder((kind,)).find(part * 10_000)
+    assert time.process_time() - began < 1.0
 
 
 @pytest.mark.parametrize("kind", SIGNS)

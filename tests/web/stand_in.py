@@ -30,7 +30,7 @@ WORDS = dict(
 class StandIn(ThreadingHTTPServer):
     """What it is asked is kept in `requests`; `busy` answers of 503 come first; `key` is wanted where it is given.
 
-    A stream holds after `hold` words, if that is given, until `go_on` is set.
+    A stream holds after `hold` words, if that is given, until `go_on` is set; an explanation, whatever `hold` is.
     """
 
     daemon_threads = True
@@ -79,7 +79,7 @@ def translated(body, best=1):
         sentences.append(_sentence(before, source, body, best))
     end = re.search(r"\s*$", body["text"])
     after = end[0] if end and sentences else ""
-    text = "".join(one["before"] + one["translations"][0]["text"] for one in sentences) + after
+    text = "".join(one["target_before"] + one["translations"][0]["text"] for one in sentences) + after
     return {"source": body["source"], "target": body["target"], "text": text, "sentences": sentences, "after": after}
 
 
@@ -91,6 +91,7 @@ def _sentence(before, source, body, best):
     return {
         "source": source,
         "before": before,
+        "target_before": before,
         "source_words": words,
         "translations": translations,
         "constraints": [{"term": term["source"], "wanted": term["target"], "met": True} for term in used],
@@ -145,6 +146,8 @@ class _Handler(BaseHTTPRequestHandler):
             given = body["translation"]
             target = given or translated(body)["text"]
             languages = (body["source"], body["target"])
+            if self.server.hold is not None:
+                self.server.go_on.wait(timeout=60)
             self._json(explanation(body["text"], target, forced=given is not None, languages=languages))
 
     def _stream(self, body):

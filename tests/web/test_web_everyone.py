@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import pytest
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -139,7 +140,7 @@ def test_light_and_dark_follow_the_system_until_somebody_chooses(look):
     cell = "document.querySelector('#attention-figure .cells').getAttribute('fill')"
     light = [tab.evaluate(paper), tab.evaluate(cell)]
     tab.emulate_media(color_scheme="dark")
-    tab.wait_for_function(f"{cell} !== '{light[1]}'")
+    expect(tab.locator("#attention-figure .cells").first).not_to_have_attribute("fill", light[1])
     dark = [tab.evaluate(paper), tab.evaluate(cell)]
     assert dark != light
     tab.locator("#theme-switch").click()

@@ -64,6 +64,19 @@ def test_the_target_can_be_edited_and_the_model_made_to_write_it(look, service):
     assert tab.locator("#inside-target").input_value() == OWN
 
 
+def test_an_emptied_sentence_ends_the_wait_for_its_explanation(look, service):
+    tab = look()
+    service.hold = 1
+    tab.locator("#inside-source").fill("The dog sleeps.")
+    tab.locator("#look").click()
+    tab.locator(".result[aria-busy=true]").wait_for()
+    tab.locator("#inside-source").fill("")
+    tab.locator("#look").click()
+    tab.locator(".result[aria-busy=false]").wait_for()
+    assert tab.locator(".look .status").is_hidden()
+    service.go_on.set()
+
+
 @pytest.mark.parametrize(("part", "sides"), [("cross", ("target", "source")), ("decoder", ("target", "read"))])
 def test_words_are_merged_as_in_python(look, part, sides):
     tab = look(fragment=f"&part={part}&layer=2&head=3")

@@ -32,6 +32,17 @@ def test_ranges_that_lie_are_survived(call):
     assert "".join(piece["text"] for piece in pieces) == "abcdef"
 
 
+def test_a_chosen_translation_is_parted_as_its_language_has_it(call):
+    texts = [("你好。", "", "Hello."), ("再见。", " ", "Goodbye.")]
+    sentences = [
+        {"source": source, "before": "", "target_before": before, "translations": [{"text": text}, {"text": "Bye."}]}
+        for source, before, text in texts
+    ]
+    answer = {"text": "Hello. Goodbye.", "sentences": sentences, "after": "\n"}
+    assert call("alignment.js", "module.chosenText(...given)", [answer, {"1": 1}]) == "Hello. Bye.\n"
+    assert call("alignment.js", "module.sourcePieces(given, '你好。再见。\\n') !== null", answer)
+
+
 def test_links_go_both_ways(call):
     both = "((links) => [links.toTarget(1), links.toSource(0), links.toSource(9)])(module.linksOf(given))"
     assert call("alignment.js", both, [[1, 0], [1, 2], [0, 0]]) == [[0, 2], [1, 0], []]

@@ -7,6 +7,7 @@ import pytest
 import stand_in
 from fake_explanation import explanation
 from payloads import PAYLOADS
+from playwright.sync_api import expect
 
 from regard.web import self_contained_page
 
@@ -111,11 +112,11 @@ def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
 def test_as_address_source_and_given_target(show, service):
     tab = show("#view=inside")
     tab.locator("#inside-source").wait_for()
-    state = "() => ['source', 'target'].map((side) => document.getElementById(`inside-${side}`).value)"
     for payload in PAYLOADS:
         address = f"#view=inside&source=en&target=fr&text={quote(payload)}&translation={quote(payload)}"
         tab.evaluate("address => { location.hash = address; }", address)
-        tab.wait_for_function(f"payload => ({state})().every((text) => text === payload)", arg=payload)
+        for side in ("source", "target"):
+            expect(tab.locator(f"#inside-{side}")).to_have_value(payload)
     tab.locator("#attention-figure svg").wait_for()
     assert harmless(tab)
     for payload in PAYLOADS:

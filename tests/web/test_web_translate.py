@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import stand_in
 
 pytestmark = pytest.mark.slow
 REFUSED = "Failed to load resource"
@@ -98,6 +99,16 @@ def test_another_translation_can_be_taken_and_copied(translate):
     tab.locator("#copy").click()
     assert tab.evaluate("navigator.clipboard.readText()") == "le chats dort."
     assert said(tab.locator("#copy + input + .copied")) == "Copied."
+
+
+def test_sentences_are_parted_as_the_target_has_it(translate, monkeypatch):
+    made = stand_in._sentence
+    monkeypatch.setattr(stand_in, "_sentence", lambda *given: {**made(*given), "target_before": ""})
+    tab = translate("The cat sleeps. The dog eats.", permissions=["clipboard-read", "clipboard-write"])
+    assert said(tab.locator("#translation")) == "le chat dort.le chien mange."
+    tab.locator(".alternative").nth(1).click()
+    tab.locator("#copy").click()
+    assert tab.evaluate("navigator.clipboard.readText()") == said(tab.locator("#translation"))
 
 
 def test_languages_can_be_swapped_where_the_other_way_is_served(translate, service):

@@ -29,6 +29,16 @@ def write_builtin(folder: Path, target_language: TargetLanguage, seed: int = 1) 
     return {name: folder / name for name in texts}
 
 
+def is_written(folder: Path, target_language: TargetLanguage, seed: int = 1) -> bool:
+    """Whether a folder holds just this corpus, all of it."""
+    corpus = generate(target_language, seed)
+    counts = {part: len(getattr(corpus, part)) for part in PARTS}
+    try:
+        return (folder / "README.txt").read_text(encoding="utf-8") == _readme(target_language, seed, counts)
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
 def _readme(target_language: TargetLanguage, seed: int, counts: dict[str, int]) -> str:
     sizes = "\n".join(
         f"  {part + '.en':15} {part + '.' + target_language:15} {counts[part]:>7,} pairs" for part in PARTS

@@ -62,7 +62,7 @@ export function chosenTranslation(answer, chosen, index) {
 /** The whole translation as it is chosen: sentences and the white space around them. */
 export function chosenText(answer, chosen) {
   if (!Object.keys(chosen).length) return answer.text;
-  const part = (sentence, index) => sentence.before + chosenTranslation(answer, chosen, index).text;
+  const part = (sentence, index) => sentence.target_before + chosenTranslation(answer, chosen, index).text;
   return answer.sentences.map(part).join("") + (answer.after ?? "");
 }
 

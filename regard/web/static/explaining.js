@@ -19,7 +19,10 @@ export function createExplaining(store) {
     controller?.abort();
     store.set({ insideText: text, insideTranslation: translation });
     const state = store.get();
-    if (!text.trim() || !state.source) return;
+    if (!text.trim() || !state.source) {
+      store.set({ explaining: { kind: "idle" } });
+      return;
+    }
     const limit = state.served.limits.explain_characters;
     if (isTooLong(text, limit) || isTooLong(translation ?? "", limit)) {
       store.set({ explaining: { kind: "lengthy" } });

@@ -23,7 +23,7 @@ function answerNodes(store, say) {
     const { text, words = [] } = chosenTranslation(answer, chosen, index);
     const node = (piece) => (piece.word === null ? piece.text : wordSpan(piece.text, words[piece.word].probability,
       { side: "target", sentence: index, word: piece.word }, store, say));
-    return [sentence.before, ...piecesOf(text, words).map(node)];
+    return [sentence.target_before, ...piecesOf(text, words).map(node)];
   });
   return [...nodes, answer.after ?? ""];
 }

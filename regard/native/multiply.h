@@ -1,0 +1,32 @@
+/* Products of a step of training, whose matrices are used a few times before they change. */
+
+#ifndef REGARD_MULTIPLY_H
+#define REGARD_MULTIPLY_H
+
+#include "blocks.h"
+
+/* A matrix as it lies: from one row to the next, and from one column to the next. Where it was laid out in panels, they are
+ * `panel` apart; 0 where it was not. */
+typedef struct {
+    const float *at;
+    long row, column, panel;
+} Factor;
+
+/* What becomes of sums: added to what the result is, or joined by a bias [columns] (or null); then, where `positive`,
+ * what is below 0 becomes 0. */
+typedef struct {
+    int keep, positive;
+    const float *bias;
+} Ending;
+
+/* result [rows, columns], rows `next` apart = left [rows, terms] times right [terms, columns] */
+void multiply_matrices(
+    long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next);
+
+/* panels [panels, terms, PANEL]: a right factor [terms, columns] that many products share, with zeros after the last column */
+void lay_out_panels(long terms, long columns, Factor right, float *panels);
+
+/* turned [columns, rows] = matrix [rows, columns], both of a multiple of LANES */
+void turn_matrix(long rows, long columns, const float *matrix, float *turned);
+
+#endif

@@ -1,0 +1,56 @@
+"""Products of matrices in training: our own in C where they are the faster ones, or else torch's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from regard.native.library import EndingStructure, FactorStructure, loaded, multiplies_fast, takes
+from regard.native.packing import PANEL
+
+
+@dataclass(frozen=True)
+class LaidOut:
+    """A right factor [K, N] that many products share, laid out for them once; it must not change meanwhile."""
+
+    matrix: Tensor
+    panels: Tensor | None
+    """[panels, K, PANEL], or None where torch multiplies."""
+
+
+def lay_out(matrix: Tensor) -> LaidOut:
+    """Make a matrix [K, N], which may lie turned, ready for many products."""
+    if not _suits(matrix):
+        return LaidOut(matrix, None)
+    terms, columns = matrix.shape
+    panels = matrix.new_empty(-(-columns // PANEL), terms, PANEL)
+    loaded().lay_out_panels(terms, columns, _factor(matrix), panels.data_ptr())
+    return LaidOut(matrix, panels)
+
+
+def multiply(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool = False) -> Tensor:
+    """Write left [M, K] times right [K, N] to result [M, N], or add it where `keep`; factors may lie turned."""
+    right = right if isinstance(right, LaidOut) else LaidOut(right, None)
+    if not (_suits(left, right.matrix, result) and result.stride(1) == 1):
+        return result.addmm_(left, right.matrix) if keep else torch.mm(left, right.matrix, out=result)
+    shape = (*result.shape, left.size(1))
+    panels = right.panels
+    by = _factor(right.matrix) if panels is None else FactorStructure(panels.data_ptr(), PANEL, 1, panels.stride(0))
+    ending = EndingStructure(keep, 0, None)
+    loaded().multiply_matrices(*shape, _factor(left), by, ending, result.data_ptr(), result.stride(0))
+    return result
+
+
+def _factor(matrix: Tensor) -> FactorStructure:
+    return FactorStructure(matrix.data_ptr(), *matrix.stride(), 0)
+
+
+def _suits(*matrices: Tensor) -> bool:
+    """Whether these are for our own products, which take one thread."""
+    return (
+        torch.get_num_threads() == 1
+        and all(takes(matrix) and matrix.numel() > 0 for matrix in matrices)
+        and multiplies_fast()
+    )

@@ -1,0 +1,66 @@
+"""Products of our own give torch's, for factors that lie any way and results of any size."""
+
+import pytest
+import torch
+
+from regard.native import library as native
+from regard.native.multiplying import lay_out, multiply
+
+pytestmark = [
+    pytest.mark.skipif(not native.multiplies_fast(), reason="our own products are not the faster ones here"),
+    pytest.mark.usefixtures("one_thread"),
+]
+
+SIZES = [(1, 1, 1), (6, 64, 256), (7, 65, 257), (256, 128, 128), (13, 640, 30), (100, 100, 1000), (31, 17, 600)]
+"""Rows, columns, terms: whole blocks, and every kind of rest."""
+
+
+def matrix(rows, columns, turned, seed):
+    numbers = torch.randn(rows * columns, generator=torch.Generator().manual_seed(seed))
+    return numbers.view(columns, rows).t() if turned else numbers.view(rows, columns)
+
+
+@pytest.mark.parametrize(("rows", "columns", "terms"), SIZES)
+@pytest.mark.parametrize("left_turned", [False, True])
+@pytest.mark.parametrize("right_turned", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+def test_equals_torch(rows, columns, terms, left_turned, right_turned, keep):
+    left, right = matrix(rows, terms, left_turned, 1), matrix(terms, columns, right_turned, 2)
+    result = matrix(rows, columns, False, 3).clone()
+    expected = left.double() @ right.double() + (result.double() if keep else 0)
+    given = multiply(left, right, result, keep)
+    assert given is result
+    torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
+    again = multiply(left, lay_out(right), matrix(rows, columns, False, 3).clone(), keep)
+    assert torch.equal(again, result)
+
+
+def test_writes_nothing_beside_a_part_of_a_matrix():
+    whole = torch.zeros(20, 100)
+    part = whole[3:15, 10:80]
+    multiply(torch.ones(12, 5), torch.ones(5, 70), part)
+    assert bool((part == 5).all())
+    assert float(whole.sum()) == 5 * 12 * 70
+
+
+def test_what_is_not_a_number_stays_so():
+    left = torch.ones(8, 40)
+    left[2, 39] = float("nan")
+    result = multiply(left, torch.ones(40, 70), torch.zeros(8, 70))
+    assert result.isnan().any(1).nonzero().flatten().tolist() == [2]
+
+
+def test_a_row_does_not_depend_on_its_neighbours():
+    left, right = matrix(40, 300, False, 1), matrix(300, 128, False, 2)
+    together = multiply(left, right, torch.zeros(40, 128))
+    alone = [multiply(row[None], right, torch.zeros(1, 128)) for row in left]
+    assert torch.equal(together, torch.cat(alone))
+
+
+def test_several_threads_and_empty_matrices_are_left_to_torch():
+    left, right = matrix(4, 5, False, 1), matrix(5, 6, False, 2)
+    torch.set_num_threads(2)
+    assert torch.equal(multiply(left, right, torch.zeros(4, 6)), left @ right)
+    assert torch.equal(multiply(left, lay_out(right), torch.zeros(4, 6)), left @ right)
+    torch.set_num_threads(1)
+    assert multiply(left[:0], right, torch.zeros(0, 6)).shape == (0, 6)
