@@ -88,7 +88,7 @@ static void average_some(Worker *worker, long rows, long first, long some, long 
 }
 
 static void look_at_averages(Worker *worker, long rows) {
-    const long vocabulary = worker->models.each->output.outputs, next = padded_to_lanes(vocabulary);
+    const long vocabulary = worker->models.each->output.outputs, next = rounded_up(vocabulary);
     for (long first = 0; first < rows; first += AVERAGED_ROWS) {
         const long some = rows - first < AVERAGED_ROWS ? rows - first : AVERAGED_ROWS;
         average_some(worker, rows, first, some, vocabulary, next);

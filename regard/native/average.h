@@ -8,7 +8,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Rows of logits [rows, count] of one more model, `next` apart, which is a multiple of LANES, become part of the
+/* Rows of logits [rows, count] of one more model, `next` apart, which is rounded up, become part of the
  * logarithm of the sum of all models' probabilities; those of the first model begin it. */
 void add_probabilities(long rows, long count, long next, int is_first, const float *logits, float *average);
 

@@ -5,8 +5,13 @@
 
 #include "vectors.h"
 
-#define PANEL 64       /* outputs side by side; must agree with packing.py */
-#define ROWS_AT_ONCE 6 /* rows of results that are held in registers, four vectors each */
+#define ROWS_AT_ONCE 6 /* rows of results that are held in registers, a panel's width of each */
+#if defined(__AVX512F__)
+#define VECTORS 4 /* of 32 registers, 24 hold sums */
+#else
+#define VECTORS 2 /* of 16 registers, 12 hold sums */
+#endif
+#define PANEL (VECTORS * LANES) /* outputs side by side */
 
 /* What a block of up to ROWS_AT_ONCE rows needs: rows of x `row_distance` apart, one panel or a part of its inputs, results
  * `next` apart. */

@@ -17,7 +17,7 @@ static inline void store_some(float *to, long count, vector value) {
  *
  *     (log Σ e^a + log Σ e^b) / 2 - uniform Σ (a + b) + strength (KL(p || q) + KL(q || p)) / 2,
  *
- * with p and q the softmax of a and of b. `differences` is room for one row, rounded up to LANES. */
+ * with p and q the softmax of a and of b. `differences` is room for one row, rounded up. */
 void consistent_gradients(
     long begin, long end, long width, float strength, float uniform, float *logits, float *differences, float *largest,
     float *sums, float *divergences) {

@@ -6,7 +6,7 @@
 #include "vectors.h"
 
 typedef struct {
-    long heads, queries, keys, width, padded; /* padded: keys, rounded up to LANES */
+    long heads, queries, keys, width, padded; /* padded: keys, rounded up */
     long query_sentence, query_row;           /* distances between sentences, and between positions; */
     long key_sentence, key_row;               /* heads lie side by side, `width` apart */
     long value_sentence, value_row;

@@ -59,7 +59,7 @@ static void rotate(const Model *model, long position, float *made) {
 
 /* Scores [count, rounded up] become shares, but for a factor that is given back; those after `count` become 0. */
 static float shares(long count, float *score) {
-    const long padded = padded_to_lanes(count);
+    const long padded = rounded_up(count);
     for (long n = count; n < padded; n++) score[n] = -INFINITY;
     vector largest = all(-INFINITY), total = all(0);
     for (long n = 0; n < padded; n += LANES) largest = larger(largest, load(score + n));
@@ -96,7 +96,7 @@ static void attend_to_places(
 static void attend_to_sentence(
     const Model *model, const float *query, long count, const float *turned, const float *values, long distance,
     float *score, float *result) {
-    const long width = model->width, each = width / model->heads, padded = padded_to_lanes(count);
+    const long width = model->width, each = width / model->heads, padded = rounded_up(count);
     for (long first = 0; first < width; first += each) {
         for (long n = 0; n < padded; n += LANES) {
             vector even = all(0), odd = all(0);
@@ -123,7 +123,7 @@ static void attend_to_sentence(
 
 /* Columns of keys [count, width], `distance` apart, become rows [width, count rounded up], zeros at the end. */
 static void turn(long count, long width, const float *keys, long distance, float *turned) {
-    const long padded = padded_to_lanes(count);
+    const long padded = rounded_up(count);
     for (long column = 0; column < width; column++) {
         float *to = turned + column * padded;
         for (long n = 0; n < count; n++) to[n] = keys[n * distance + column];
@@ -168,8 +168,8 @@ void remember(
         const float *made = space.wide;
         float *to = memory;
         for (long sentence = 0; sentence < sentences; sentence++) {
-            const long length = lengths[sentence], each = padded_to_lanes(length) + length;
-            float *keys = to + (model->before + number * width) * each, *values = keys + width * padded_to_lanes(length);
+            const long length = lengths[sentence], each = rounded_up(length) + length;
+            float *keys = to + (model->before + number * width) * each, *values = keys + width * rounded_up(length);
             turn(length, width, made, 2 * width, keys);
             for (long n = 0; n < length; n++)
                 memcpy(values + n * width, made + n * 2 * width + width, width * sizeof(float));
@@ -204,9 +204,9 @@ void decode(const Model *model, const Rows *given, Space space, float *x) {
         entered = enter(model, rows, layer->cross_norm, x, space.narrow);
         apply(&layer->query, rows, entered, space.quantised, 0, space.wide);
         for (long row = 0; row < rows; row++) {
-            const long length = given->memory_length[row], keys = width * padded_to_lanes(length);
+            const long length = given->memory_length[row], keys = width * rounded_up(length);
             const float *memory =
-                given->memory[row] + (model->before + number * width) * (padded_to_lanes(length) + length);
+                given->memory[row] + (model->before + number * width) * (rounded_up(length) + length);
             attend_to_sentence(
                 model, space.wide + row * width, length, memory, memory + keys, width, space.scores,
                 space.narrow + row * width);

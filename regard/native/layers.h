@@ -40,8 +40,8 @@ typedef struct {
 
 typedef struct {
     float *wide, *narrow; /* [rows, widest], [rows, width] */
-    float *scores;        /* [positions rounded up to LANES] */
-    float *turned;        /* [width, positions rounded up to LANES] */
+    float *scores;        /* [positions rounded up] */
+    float *turned;        /* [width, positions rounded up] */
     const float **places; /* [positions] */
     Quantised quantised;  /* of [rows, widest] */
 } Space;
@@ -57,12 +57,12 @@ typedef struct {
     const int32_t *memory_length; /* [rows]: which has so many positions */
 } Rows;
 
-static inline long padded_to_lanes(long count) { return (count + LANES - 1) / LANES * LANES; }
+static inline long rounded_up(long count) { return (count + ROUNDED - 1) / ROUNDED * ROUNDED; }
 
 /* What a sentence of so many positions leaves for the decoders, in floats: for every layer of each model keys [width,
  * positions rounded up], turned, and values [positions, width]. */
 static inline long memory_size(const Model *model, long length) {
-    return model->total * (padded_to_lanes(length) + length);
+    return model->total * (rounded_up(length) + length);
 }
 
 /* The keys and values of a row at one step, of all models, in floats. */

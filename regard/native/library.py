@@ -58,7 +58,7 @@ FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
 TUNED = ("-march=native", "-Wl,-Bsymbolic")
 """Flags that not every compiler knows for every processor and system."""
 LANES = 16
-"""Floats that the kernels take at a time: most of them want rows of a multiple of it."""
+"""Most kernels want rows of a multiple of so many floats, whatever the processor takes at a time."""
 LONGEST_COMPILATION = 120.0
 LONGEST_TRIAL = 60.0
 
@@ -87,6 +87,7 @@ FUNCTIONS = {
     "multiply_matrices": [LONG, LONG, LONG, FactorStructure, FactorStructure, EndingStructure, POINTER, LONG],
     "lay_out_panels": [LONG, LONG, FactorStructure, POINTER],
     "multiplies_fast": [],
+    "panel_width": [],
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
     "attention_backward": [POINTER, LONG, LONG, LONG, *[POINTER] * 14],
     "add_norm_forward": [LONG, LONG, LONG, FLOAT, *[POINTER] * 9],
@@ -112,6 +113,7 @@ FUNCTIONS = {
 }
 RESULTS = {
     "multiplies_fast": ctypes.c_int,
+    "panel_width": ctypes.c_int,
     "takes_bytes": ctypes.c_int,
     "open_search": POINTER,
     "join_search": LONG,
@@ -164,6 +166,12 @@ def multiplies_fast() -> bool:
     """Whether products of our own are the faster ones here."""
     kernels = library()
     return kernels is not None and bool(kernels.multiplies_fast())
+
+
+@cache
+def panel_width() -> int:
+    """Outputs of a weight that its layout for products in C puts side by side."""
+    return int(loaded().panel_width())
 
 
 @cache

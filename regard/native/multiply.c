@@ -1,31 +1,32 @@
 #include "multiply.h"
 
-#define PART 256    /* terms that are used for all rows and columns while they are near: 64 KB of a panel */
+#define PART 256    /* terms that are used for all rows and columns while they are near */
 #define APART 512   /* rows of a factor that lie as far apart as this share too few places of a cache */
 #define NEAR 131072 /* floats of a factor that stay in the cache by themselves */
 
-/* Columns of 16 rows become rows, in registers: quarters of ever smaller squares change places. */
-#define TURN(distance, mask)                                                                      \
-    for (int n = 0; n < LANES; n++)                                                               \
-        if (!(n & distance)) {                                                                    \
-            const vector upper = rows[n], lower = rows[n + distance];                             \
-            rows[n] = pick(mask, EXCHANGED(lower, distance), upper);                              \
-            rows[n + distance] = pick(mask, lower, EXCHANGED(upper, distance));                   \
+/* Columns of LANES rows become rows, in registers: quarters of ever smaller squares change places. */
+#define TURN(distance)                                                                             \
+    for (int n = 0; n < LANES; n++)                                                                \
+        if (!(n & distance)) {                                                                     \
+            const vector upper = rows[n], lower = rows[n + distance];                              \
+            const integers those = {EACH_LANE(HAS_##distance)};                                    \
+            rows[n] = pick(those, EXCHANGED(lower, distance), upper);                              \
+            rows[n + distance] = pick(those, lower, EXCHANGED(upper, distance));                   \
         }
-#define LANES_WITH(distance)                                                                                   \
-    (integers) {                                                                                               \
-        0, -!!(1 & distance), -!!(2 & distance), -!!(3 & distance), -!!(4 & distance), -!!(5 & distance),       \
-            -!!(6 & distance), -!!(7 & distance), -!!(8 & distance), -!!(9 & distance), -!!(10 & distance),     \
-            -!!(11 & distance), -!!(12 & distance), -!!(13 & distance), -!!(14 & distance), -!!(15 & distance) \
-    }
+#define HAS_1(lane) -!!((lane) & 1)
+#define HAS_2(lane) -!!((lane) & 2)
+#define HAS_4(lane) -!!((lane) & 4)
+#define HAS_8(lane) -!!((lane) & 8)
 
 static void turn_square(const float *from, long distance, float *to, long to_distance) {
     vector rows[LANES];
     for (int n = 0; n < LANES; n++) rows[n] = load(from + n * distance);
-    TURN(8, LANES_WITH(8))
-    TURN(4, LANES_WITH(4))
-    TURN(2, LANES_WITH(2))
-    TURN(1, LANES_WITH(1))
+#if LANES > 8
+    TURN(8)
+#endif
+    TURN(4)
+    TURN(2)
+    TURN(1)
     for (int n = 0; n < LANES; n++) store(to + n * to_distance, rows[n]);
 }
 

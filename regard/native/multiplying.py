@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from regard.native.library import EndingStructure, FactorStructure, loaded, multiplies_fast, takes
-from regard.native.packing import PANEL
+from regard.native.library import EndingStructure, FactorStructure, loaded, multiplies_fast, panel_width, takes
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class LaidOut:
 
     matrix: Tensor
     panels: Tensor | None
-    """[panels, K, PANEL], or None where torch multiplies."""
+    """[panels, K, panel width], or None where torch multiplies."""
 
 
 def lay_out(matrix: Tensor) -> LaidOut:
@@ -25,7 +24,8 @@ def lay_out(matrix: Tensor) -> LaidOut:
     if not _suits(matrix):
         return LaidOut(matrix, None)
     terms, columns = matrix.shape
-    panels = matrix.new_empty(-(-columns // PANEL), terms, PANEL)
+    wide = panel_width()
+    panels = matrix.new_empty(-(-columns // wide), terms, wide)
     loaded().lay_out_panels(terms, columns, _factor(matrix), panels.data_ptr())
     return LaidOut(matrix, panels)
 
@@ -36,15 +36,19 @@ def multiply(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool =
     if not (_suits(left, right.matrix, result) and result.stride(1) == 1):
         return result.addmm_(left, right.matrix) if keep else torch.mm(left, right.matrix, out=result)
     shape = (*result.shape, left.size(1))
-    panels = right.panels
-    by = _factor(right.matrix) if panels is None else FactorStructure(panels.data_ptr(), PANEL, 1, panels.stride(0))
     ending = EndingStructure(keep, 0, None)
-    loaded().multiply_matrices(*shape, _factor(left), by, ending, result.data_ptr(), result.stride(0))
+    loaded().multiply_matrices(*shape, _factor(left), _right_factor(right), ending, result.data_ptr(), result.stride(0))
     return result
 
 
 def _factor(matrix: Tensor) -> FactorStructure:
     return FactorStructure(matrix.data_ptr(), *matrix.stride(), 0)
+
+
+def _right_factor(right: LaidOut) -> FactorStructure:
+    if right.panels is None:
+        return _factor(right.matrix)
+    return FactorStructure(right.panels.data_ptr(), right.panels.size(2), 1, right.panels.stride(0))
 
 
 def _suits(*matrices: Tensor) -> bool:

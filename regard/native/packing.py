@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from regard.native.library import LONG, POINTER, pointers
-
-PANEL = 64
+from regard.native.library import LONG, POINTER, panel_width, pointers
 
 
 class MatrixStructure(ctypes.Structure):
@@ -34,22 +32,22 @@ class PackedMatrix:
 def pack(weight: Tensor, bias: Tensor | None, in_bytes: bool) -> PackedMatrix:
     """Lay out a weight [outputs, inputs] and its bias [outputs]."""
     outputs, inputs = weight.shape
-    missing = -outputs % PANEL
+    missing = -outputs % panel_width()
     bias = None if bias is None else F.pad(bias.detach(), (0, missing)).contiguous()
     tensors = (*(_bytes(weight, missing) if in_bytes else (_panels(weight, missing), None, None, None)), bias)
     return PackedMatrix(MatrixStructure(inputs, outputs, *pointers(*tensors)), tensors)
 
 
 def _panels(weight: Tensor, missing: int) -> Tensor:
-    """[panels, inputs, PANEL]"""
+    """[panels, inputs, panel width]"""
     padded = F.pad(weight.detach(), (0, 0, 0, missing))
-    return padded.view(-1, PANEL, weight.size(1)).transpose(1, 2).contiguous()
+    return padded.view(-1, panel_width(), weight.size(1)).transpose(1, 2).contiguous()
 
 
 def _bytes(weight: Tensor, missing: int) -> tuple[None, Tensor, Tensor, Tensor]:
-    """Bytes [panels, inputs / 4, PANEL, 4], their scales and 128 times their sums [panels * PANEL]."""
+    """Bytes [panels, inputs / 4, panel width, 4], their scales and 128 times their sums [outputs, padded]."""
     padded = F.pad(weight.detach(), (0, 0, 0, missing))
     scales = padded.abs().amax(dim=1) / 127
     whole = (padded / torch.where(scales > 0, scales, 1)[:, None]).round().to(torch.int8)
-    ordered = whole.view(-1, PANEL, weight.size(1) // 4, 4).transpose(1, 2).contiguous()
+    ordered = whole.view(-1, panel_width(), weight.size(1) // 4, 4).transpose(1, 2).contiguous()
     return None, ordered, scales, 128 * whole.sum(dim=1, dtype=torch.int32)

@@ -2,9 +2,10 @@
 
 #define INLINE static inline __attribute__((always_inline))
 #define PART 128            /* inputs of a panel of floats that stay in the nearest cache */
+#define LINE 16             /* floats that come from memory together */
 #define CACHED_FLOATS 65536 /* as much of x as stays in the cache beside a panel */
 
-/* The blocks below are written for up to six rows, with four sums each that must stay in registers: named variables,
+/* The blocks below are written for up to six rows, with VECTORS sums each that must stay in registers: named variables,
  * and conditions on `count` that are known when it is compiled. */
 #define EACH_ROW(DO) DO(0, a) DO(1, b) DO(2, c) DO(3, d) DO(4, e) DO(5, f)
 #define VALUES(type, name, value) type name##0 = value, name##1 = value, name##2 = value, name##3 = value;
@@ -23,18 +24,18 @@ INLINE void float_block(const int count, const RowBlock *block) {
 #define CONTINUE(row, name)                                                                      \
     if (count > row) {                                                                           \
         name##0 = load(to + row * next), name##1 = load(to + row * next + LANES);                \
-        name##2 = load(to + row * next + 2 * LANES), name##3 = load(to + row * next + 3 * LANES); \
+        if (VECTORS > 2) name##2 = load(to + row * next + 2 * LANES), name##3 = load(to + row * next + 3 * LANES); \
     }
-#define ADD(row, name)                                      \
-    if (count > row) {                                      \
-        const vector factor = all(x[row * distance]);        \
-        name##0 += factor * weight0, name##1 += factor * weight1; \
-        name##2 += factor * weight2, name##3 += factor * weight3; \
+#define ADD(row, name)                                                                \
+    if (count > row) {                                                                \
+        const vector factor = all(x[row * distance]);                                 \
+        name##0 += factor * weight0, name##1 += factor * weight1;                     \
+        if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;    \
     }
-#define PUT(row, name)                                                                    \
-    if (count > row) {                                                                    \
-        put(name##0, 0, block, row), put(name##1, 1, block, row), put(name##2, 2, block, row); \
-        put(name##3, 3, block, row);                                                      \
+#define PUT(row, name)                                                                \
+    if (count > row) {                                                                \
+        put(name##0, 0, block, row), put(name##1, 1, block, row);                     \
+        if (VECTORS > 2) put(name##2, 2, block, row), put(name##3, 3, block, row);    \
     }
     EACH_ROW(DECLARE)
     if (!block->begins) {
@@ -45,7 +46,8 @@ INLINE void float_block(const int count, const RowBlock *block) {
     for (long n = 0; n < inputs; n++, x += step, panel += panel_step, ahead += ahead_step) {
         __builtin_prefetch(ahead, 0, 2);
         const vector weight0 = load(panel), weight1 = load(panel + LANES);
-        const vector weight2 = load(panel + 2 * LANES), weight3 = load(panel + 3 * LANES);
+        const vector weight2 = VECTORS > 2 ? load(panel + 2 * LANES) : weight0;
+        const vector weight3 = VECTORS > 2 ? load(panel + 3 * LANES) : weight1;
         EACH_ROW(ADD)
     }
     EACH_ROW(PUT)
@@ -54,6 +56,8 @@ INLINE void float_block(const int count, const RowBlock *block) {
 #undef ADD
 #undef PUT
 }
+
+int panel_width(void) { return PANEL; }
 
 #if defined(__AVX512VNNI__)
 
@@ -139,17 +143,17 @@ static void multiply_block(
         .to = to,
         .next = next,
         .ahead = ahead ? ahead : x,
-        .ahead_step = ahead ? LANES : 0,
+        .ahead_step = ahead ? LINE : 0,
     };
     blocks[in_bytes][count - 1](&block);
 }
 
 /* The part of the panel's next inputs, or of the next panel, that the n-th block of rows is to fetch; null for none. */
 static const float *fetched_with(const Matrix *matrix, long panel, long first, long end, long n) {
-    const long lines = (end - first) * (PANEL / LANES), each = end - first;
+    const long lines = (end - first) * (PANEL / LINE), each = end - first;
     if (matrix->bytes || n * each >= lines) return 0;
-    const float *next = matrix->panels + panel * PANEL * matrix->inputs + end * PANEL + n * each * LANES;
-    return next + each * LANES <= matrix->panels + panels_of(matrix) * PANEL * matrix->inputs ? next : 0;
+    const float *next = matrix->panels + panel * PANEL * matrix->inputs + end * PANEL + n * each * LINE;
+    return next + each * LINE <= matrix->panels + panels_of(matrix) * PANEL * matrix->inputs ? next : 0;
 }
 
 void multiply_panels(

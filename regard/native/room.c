@@ -33,7 +33,7 @@ void make_room(Worker *worker, long rows, long positions) {
         RENEW(worker->x, float, rows * worker->features);
     }
     if (positions > worker->positions) {
-        worker->positions = padded_to_lanes(positions + positions / 2);
+        worker->positions = rounded_up(positions + positions / 2);
         RENEW(worker->space.scores, float, worker->positions);
         RENEW(worker->space.places, const float *, worker->positions);
         RENEW(worker->space.turned, float, worker->positions * worker->width);
@@ -57,7 +57,7 @@ static void make_logits(Worker *worker) {
         worker->logits = MAKE(float, worker->most_rows * LOGIT_PANELS * PANEL);
         return;
     }
-    const long size = AVERAGED_ROWS * padded_to_lanes(models->each->output.outputs);
+    const long size = AVERAGED_ROWS * rounded_up(models->each->output.outputs);
     worker->logits = MAKE(float, size);
     worker->average = MAKE(float, size);
 }

@@ -11,7 +11,7 @@
 #include "layers.h"
 
 #define MAX_BEAM MAX_BEST
-#define LOGIT_PANELS 8   /* of the output layer at once, so that logits stay in the cache */
+#define LOGIT_PANELS (512 / PANEL) /* of the output layer at once, so that logits stay in the cache */
 #define AVERAGED_ROWS 24 /* whose logits are there at once where there are several models */
 
 /* One model, or several with one vocabulary whose probabilities are averaged, or else their logarithms. */

@@ -1,4 +1,5 @@
-/* Vectors of 16 floats, with the extensions of GCC and Clang: any processor that these know has them. */
+/* Vectors as wide as the processor's registers (16 floats with AVX-512, else 8), with the extensions of GCC and Clang:
+ * any processor that these know has them. */
 
 #ifndef REGARD_VECTORS_H
 #define REGARD_VECTORS_H
@@ -7,11 +8,20 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) || defined(__AVX__)
 #include <immintrin.h>
 #endif
 
+/* Wider vectors than registers are cut up by the compiler, which keeps few of them in registers. */
+#if defined(__AVX512F__)
 #define LANES 16
+#define EACH_LANE(DO) \
+    DO(0), DO(1), DO(2), DO(3), DO(4), DO(5), DO(6), DO(7), DO(8), DO(9), DO(10), DO(11), DO(12), DO(13), DO(14), DO(15)
+#else
+#define LANES 8
+#define EACH_LANE(DO) DO(0), DO(1), DO(2), DO(3), DO(4), DO(5), DO(6), DO(7)
+#endif
+#define ROUNDED 16 /* rows are as long as a multiple of this on every processor; must agree with library.py */
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
@@ -19,8 +29,9 @@ typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4), may_
 static inline vector load(const float *from) { return *(const vector *)from; }
 static inline void store(float *to, vector value) { *(vector *)to = value; }
 static inline vector all(float value) {
-    return (vector){value, value, value, value, value, value, value, value,
-                    value, value, value, value, value, value, value, value};
+#define VALUE(lane) value
+    return (vector){EACH_LANE(VALUE)};
+#undef VALUE
 }
 
 static inline vector pick(integers condition, vector yes, vector no) {
@@ -31,23 +42,23 @@ static inline vector pick(integers condition, vector yes, vector no) {
 #if defined(__AVX512F__)
 static inline vector smaller(vector a, vector b) { return (vector)_mm512_min_ps((__m512)b, (__m512)a); }
 static inline vector larger(vector a, vector b) { return (vector)_mm512_max_ps((__m512)b, (__m512)a); }
+#elif defined(__AVX__)
+static inline vector smaller(vector a, vector b) { return (vector)_mm256_min_ps((__m256)b, (__m256)a); }
+static inline vector larger(vector a, vector b) { return (vector)_mm256_max_ps((__m256)b, (__m256)a); }
 #else
 static inline vector smaller(vector a, vector b) { return pick(b < a, b, a); }
 static inline vector larger(vector a, vector b) { return pick(b > a, b, a); }
 #endif
 
-/* A vector with its lanes `distance` apart changed for each other. */
+/* A vector with its lanes `distance` (1, 2, 4 or 8) apart changed for each other. */
+#define AWAY_1(lane) ((lane) ^ 1)
+#define AWAY_2(lane) ((lane) ^ 2)
+#define AWAY_4(lane) ((lane) ^ 4)
+#define AWAY_8(lane) ((lane) ^ 8)
 #if defined(__clang__)
-#define EXCHANGED(value, distance)                                                                                  \
-    __builtin_shufflevector(value, value, 0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,     \
-                            5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance, 10 ^ distance,    \
-                            11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, 15 ^ distance)
+#define EXCHANGED(value, distance) __builtin_shufflevector(value, value, EACH_LANE(AWAY_##distance))
 #else
-#define EXCHANGED(value, distance)                                                                                 \
-    __builtin_shuffle(value, (integers){0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance, 4 ^ distance,      \
-                                        5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance, 9 ^ distance,      \
-                                        10 ^ distance, 11 ^ distance, 12 ^ distance, 13 ^ distance, 14 ^ distance, \
-                                        15 ^ distance})
+#define EXCHANGED(value, distance) __builtin_shuffle(value, (integers){EACH_LANE(AWAY_##distance)})
 #endif
 
 /* Pairs of neighbours turned: straight holds the cosines, each twice, and crossed the sines, the first of each two negative. */
@@ -56,7 +67,9 @@ static inline vector rotated(vector value, vector straight, vector crossed) {
 }
 
 static inline float sum_of(vector value) {
+#if LANES > 8
     value += EXCHANGED(value, 8);
+#endif
     value += EXCHANGED(value, 4);
     value += EXCHANGED(value, 2);
     value += EXCHANGED(value, 1);
@@ -64,7 +77,9 @@ static inline float sum_of(vector value) {
 }
 
 static inline float largest_of(vector value) {
+#if LANES > 8
     value = larger(value, EXCHANGED(value, 8));
+#endif
     value = larger(value, EXCHANGED(value, 4));
     value = larger(value, EXCHANGED(value, 2));
     value = larger(value, EXCHANGED(value, 1));
@@ -88,6 +103,8 @@ static inline float largest_in_row(const float *row, long width) {
 static inline int any_above(vector value, float bound) {
 #if defined(__AVX512F__)
     return _mm512_cmp_ps_mask((__m512)value, _mm512_set1_ps(bound), _CMP_GT_OQ) != 0;
+#elif defined(__AVX__)
+    return _mm256_movemask_ps(_mm256_cmp_ps((__m256)value, _mm256_set1_ps(bound), _CMP_GT_OQ)) != 0;
 #else
     return largest_of(value) > bound;
 #endif
