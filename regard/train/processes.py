@@ -21,9 +21,9 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from regard.config import TrainConfig
-from regard.errors import LostProcessError
 from regard.hardware import available_cores
 from regard.train.team import Team, engine, torch_team
+from regard.train.watching import death_of, watched
 
 HOST = "127.0.0.1"
 JOINING = timedelta(minutes=1)
@@ -55,14 +55,14 @@ def leading_team(size: int, run: Path, device: torch.device, shard: bool = False
     workers = [_start(run, rank, size, store.port) for rank in range(1, size)]
     try:
         _wait_until_ready(workers, store)
-        with engine(device, size, JOINING, store=store, rank=0):
+        with watched(workers), engine(device, size, JOINING, store=store, rank=0):
             try:
                 yield torch_team(0, size, device, shard, cut=True)
             except BaseException as error:
                 lost = _dead_one(workers) if isinstance(error, RuntimeError) else None
                 _end(workers)  # before they find the leader gone, and complain about that
                 if lost is not None:
-                    raise _death(lost) from error
+                    raise death_of(lost) from error
                 raise
         with suppress(subprocess.TimeoutExpired):
             for worker in workers:
@@ -83,7 +83,7 @@ def _wait_until_ready(workers: list[Worker], store: TCPStore) -> None:
     for rank, worker in enumerate(workers, start=1):
         while not store.check([_ready(rank)]):
             if worker.poll() is not None:
-                raise _death(worker)
+                raise death_of(worker)
             time.sleep(0.02)
 
 
@@ -104,11 +104,6 @@ def _soon(happened: Callable[[], bool], seconds: float = 2.0) -> bool:
     while not (result := happened()) and time.monotonic() < deadline:
         time.sleep(0.02)
     return result
-
-
-def _death(worker: Worker) -> LostProcessError:
-    message = f"process {worker.pid} of this run has died: the same command goes on from the last checkpoint"
-    return LostProcessError(message)
 
 
 def _end(workers: list[Worker]) -> None:
