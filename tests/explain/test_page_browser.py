@@ -2,7 +2,8 @@
 
 import pytest
 from attention_examples import maps_of
-from browsing import browser, new_tab
+from browsing import browser, new_tab, starting
+from playwright.sync_api import expect
 from test_page import pronoun_example
 
 from regard.explain.page import AttentionPage, CellBar, Note, Section, SentenceView, ShareBar, Text, write_page
@@ -26,38 +27,39 @@ def open_page(new_tab, tmp_path):
     return open_it
 
 
-def shown_readouts(tab):
-    return [text.replace("\u00a0", " ") for text in tab.locator(".lines .readout").all_text_contents()]
+def readout(tab, view):
+    """The sentence under the lines of the first or the second sentence."""
+    return tab.locator(".lines .readout").nth(view)
 
 
 def test_it_opens_on_the_pronoun_and_its_nouns(open_page):
     tab = open_page(pronoun_example())
-    assert tab.locator("h1").text_content() == "Which noun does “it” mean?"
-    first, second = shown_readouts(tab)
-    assert first.startswith("“tired” looks at “animal” 80 %")
-    assert second.startswith("“wide” looks at “street” 70 %")
-    chain = tab.locator(".chain").first.text_content().replace("\u00a0", " ")
-    assert chain == "il looks at 90 %tired looks at 80 %animal"
-    assert tab.locator(".thumb[aria-checked=true]").first.get_attribute("aria-label").startswith("layer 2, head 1")
+    expect(tab.locator("h1")).to_have_text("Which noun does “it” mean?")
+    expect(tab.locator(".lines .readout")).to_have_text(
+        [starting("“tired” looks at “animal” 80 %"), starting("“wide” looks at “street” 70 %")]
+    )
+    expect(tab.locator(".chain").first).to_have_text("il looks at 90 %tired looks at 80 %animal")
+    chosen = tab.locator(".thumb[aria-checked=true]").first
+    expect(chosen).to_have_attribute("aria-label", starting("layer 2, head 1"))
 
 
 def test_arrow_keys_choose_heads_and_words(open_page):
     tab = open_page(pronoun_example())
     tab.locator(".thumb[aria-checked=true]").first.focus()
     tab.keyboard.press("ArrowRight")
-    assert tab.locator(".chosen-head").first.text_content() == "Shown: layer 2, head 2"
-    assert "“animal” 9 %" in shown_readouts(tab)[0]
+    expect(tab.locator(".chosen-head").first).to_have_text("Shown: layer 2, head 2")
+    expect(readout(tab, 0)).to_contain_text("“animal” 9 %")
     tab.locator(".asks .word.chosen").first.focus()
     tab.keyboard.press("ArrowUp")
-    assert shown_readouts(tab)[1].startswith("“was” looks at")
+    expect(readout(tab, 1)).to_have_text(starting("“was” looks at"))
 
 
 def test_pointing_isolates_a_word_and_leaving_brings_the_pronoun_back(open_page):
     tab = open_page(pronoun_example())
     tab.locator(".seen .word").nth(1).hover()
-    assert shown_readouts(tab)[0].startswith("“animal” is seen by “tired” 80 %")
+    expect(readout(tab, 0)).to_have_text(starting("“animal” is seen by “tired” 80 %"))
     tab.mouse.move(5, 5)
-    assert shown_readouts(tab)[0].startswith("“tired” looks at")
+    expect(readout(tab, 0)).to_have_text(starting("“tired” looks at"))
 
 
 def test_the_heat_map_is_read_by_arrow_keys(open_page):
@@ -65,20 +67,21 @@ def test_the_heat_map_is_read_by_arrow_keys(open_page):
     tab.locator("svg.heat").first.focus()
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")
-    assert tab.locator(".map .readout").first.text_content().startswith("“qu'” is written while looking at “animal”")
+    expect(tab.locator(".map .readout").first).to_have_text(starting("“qu'” is written while looking at “animal”"))
 
 
 def test_tables_say_the_same(open_page):
     tab = open_page(pronoun_example())
     tab.locator("summary").first.click()
     row = tab.locator("table").first.locator("tbody tr").nth(8)
-    assert row.locator("th").text_content() == "tired"
-    assert row.locator("td").nth(1).text_content().replace("\u00a0", " ") == "80 %"
+    expect(row.locator("th")).to_have_text("tired")
+    expect(row.locator("td").nth(1)).to_have_text("80 %")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone(open_page, scheme):
     tab = open_page(pronoun_example(), width=390, scheme=scheme)
+    expect(tab.locator(".thumb[aria-checked=true]")).to_have_count(2)
     assert tab.evaluate("document.documentElement.scrollWidth") == 390
 
 
@@ -102,10 +105,10 @@ def test_hostile_text_is_shown_as_itself(open_page, payload):
         [(payload, payload)],
     )
     tab = open_page(page)
-    assert tab.title() == payload
-    assert tab.locator("h1").text_content() == payload
-    assert tab.locator(".asks .word").first.text_content() == word
-    assert tab.locator("svg.heat .name").first.text_content() == word
+    expect(tab).to_have_title(payload)
+    expect(tab.locator("h1")).to_have_text(payload)
+    expect(tab.locator(".asks .word").first).to_have_text(word)
+    expect(tab.locator("svg.heat .name").first).to_have_text(word)
     tab.locator("summary").first.click()
-    assert tab.locator("tbody th").first.text_content() == word
+    expect(tab.locator("tbody th").first).to_have_text(word)
     assert tab.locator("img, script:not([id])").count() == 1

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 
-SECONDS = 20.0
+SECONDS = 60.0
 POST = ("/translate", "/detect", "/api/translate", "/api/stream", "/api/explain", "/languages")
 GET = (
     "/",

@@ -22,7 +22,7 @@ from regard.serve.settings import ServeSettings
 from regard.text.profiles import Profile
 from regard.web import Asset
 
-http = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0), timeout=30)
+http = httpx.Client(verify=False, trust_env=False, limits=httpx.Limits(max_keepalive_connections=0), timeout=60)
 """One for all tests: to make one takes longer than what it is made for."""
 SECRET = "Geheimnis"
 """What nobody may repeat."""
@@ -85,10 +85,10 @@ def serving(service: Service) -> Iterator[str]:
         server = make_server(app, service.settings, ready.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        assert ready.wait(30)
+        assert ready.wait(60)
         try:
             yield address_of(listening)
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(60)
             assert not thread.is_alive()

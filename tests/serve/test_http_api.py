@@ -22,7 +22,7 @@ def address(plain_translator: Translator) -> Iterator[str]:
 
 
 def post(address: str, path: str, **body: object) -> httpx.Response:
-    return http.post(f"{address}/api/{path}", json={"source": "en", "target": "fr", **body}, timeout=30)
+    return http.post(f"{address}/api/{path}", json={"source": "en", "target": "fr", **body})
 
 
 def test_models_and_limits(address: str) -> None:

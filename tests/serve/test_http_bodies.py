@@ -103,7 +103,7 @@ def test_a_form_in_parts(address: str) -> None:
 
 def test_parts_inside_parts_take_no_time(address: str) -> None:
     body = "".join(f"--{n}\r\nContent-Type: multipart/mixed; boundary={n + 1}\r\n\r\n" for n in range(2000))
-    began = time.monotonic()
+    began = time.process_time()  # the server's as well, which is a thread of this process; not that of others
     kind = {"Content-Type": "multipart/form-data; boundary=0"}
     assert http.post(f"{address}/translate", content=body.encode(), headers=kind).status_code == 400
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2

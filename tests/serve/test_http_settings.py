@@ -190,6 +190,6 @@ def test_the_command_serves_and_ends_well(tiny_run: Path, number: int) -> None:
         body = {"q": "the cat", "source": "en", "target": "fr"}
         assert http.post(f"{address}/translate", json=body).status_code == 200
         process.send_signal(number)
-        assert process.wait(30) == 0
+        assert process.wait(120) == 0
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()

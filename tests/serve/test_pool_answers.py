@@ -176,7 +176,7 @@ def test_passages_with_and_without_tags_are_begun_together(plain_translator: Tra
         both = asyncio.Barrier(2)
 
         async def translate(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> Answer:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(30):
                 await self.both.wait()
             return await super().translate(pair, job, client=client)
 

@@ -149,7 +149,7 @@ def test_who_leaves_a_search_for_terms_ends_it(plain_translator: Translator) -> 
         assert not task.done()
         task.cancel()
         await asyncio.wait([task])
-        await asyncio.wait_for(pool.translate(PAIR, Job(("the cat {a}",), keep_spans=True)), 10)
+        await asyncio.wait_for(pool.translate(PAIR, Job(("the cat {a}",), keep_spans=True)), 30)
 
     use(plain_translator, scenario)
 
@@ -282,7 +282,7 @@ def test_a_request_leaves_nothing_behind(native_translator: Translator) -> None:
         before = left()
         for _ in range(5):
             await asyncio.gather(*(pool.translate(PAIR, Job(("the cat",))) for _ in range(20)))
-        async with asyncio.timeout(10):  # the workers let go a moment later
+        async with asyncio.timeout(30):  # the workers let go a moment later
             while left() > before:
                 await asyncio.sleep(0.01)
 

@@ -2,6 +2,7 @@
 
 import pytest
 from browsing import browser, new_tab
+from pictures import wait_for_pictures
 from stand_in import StandIn
 
 __all__ = ["browser", "new_tab"]
@@ -40,11 +41,11 @@ def translate(show):
 
 @pytest.fixture
 def look(show):
-    """Open the Look inside view of a sentence."""
+    """Open the Look inside view of a sentence; the tab, when all its pictures are drawn."""
 
     def open_it(text="The animal was tired.", fragment="", **options):
         tab = show(f"#view=inside&source=en&target=fr&text={text.replace(' ', '+')}{fragment}", **options)
-        tab.locator("#attention-figure svg").wait_for()
+        wait_for_pictures(tab)
         return tab
 
     return open_it

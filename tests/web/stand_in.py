@@ -28,18 +28,20 @@ WORDS = dict(
 
 
 class StandIn(ThreadingHTTPServer):
-    """What it is asked is kept in `requests`; `busy` answers of 503 come first; `key` is wanted where it is given.
+    """What it is asked is kept in `requests`; while `busy` it answers 503; `key` is wanted where it is given.
 
-    A stream holds after `hold` words, if that is given, until `go_on` is set; an explanation, whatever `hold` is.
+    A stream that begins while `hold` is given stops after so many words until `go_on` is set; an explanation stops,
+    whatever `hold` is.
     """
 
     daemon_threads = True
+    request_queue_size = 128  # a browser asks for all files of the page at once
 
     def __init__(self, models=None):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models = models or [_model("en", "fr", "English", "French"), _model("fr", "en", "French", "English")]
         self.requests = []
-        self.busy = 0
+        self.busy = False
         self.key = None
         self.hold = None
         self.go_on = threading.Event()
@@ -133,8 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append((self.path, body))
-        if self.server.busy > 0:
-            self.server.busy -= 1
+        if self.server.busy:
             self._json({"error": "the queue is full"}, 503, {"Retry-After": "1"})
         elif self.server.key is not None and body.get("api_key") != self.server.key:
             self._json({"error": "this key is not known"}, 403)
@@ -155,12 +156,12 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in {"Content-Type": "text/event-stream", "Content-Security-Policy": POLICY}.items():
             self.send_header(name, value)
         self.end_headers()
-        answer = translated(body)
+        answer, hold = translated(body), self.server.hold
         words = answer["text"].split(" ")
         try:
             for count in range(1, len(words) + 1):
                 self._event("partial", {"text": " ".join(words[:count])})
-                if count == self.server.hold:
+                if count == hold:
                     self.server.go_on.wait(timeout=60)
             self._event("done", answer)
         except OSError:

@@ -3,6 +3,8 @@
 from itertools import pairwise
 
 import pytest
+from browsing import starting
+from pictures import open_tables, wait_for_pictures
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
@@ -61,20 +63,20 @@ def test_everything_is_done_by_keys(show):
     tab = show()
     tab.locator("#source-text").wait_for()
     tab.keyboard.press("Tab")
-    assert tab.evaluate("document.activeElement.id") == "skip"
+    expect(tab.locator("#skip")).to_be_focused()
     tab.keyboard.press("Enter")
-    assert tab.evaluate("document.activeElement.id") == "main"
+    expect(tab.locator("#main")).to_be_focused()
     tab_to(tab, "source-text")
     tab.keyboard.type("The animal was tired.")
     tab.locator("#alternatives .alternative").first.wait_for()
     tab_to(tab, "open-inside")
     tab.keyboard.press("Enter")
-    tab.locator("#attention-figure svg").wait_for()
-    assert tab.evaluate("document.activeElement.id") == "main"
+    wait_for_pictures(tab)
+    expect(tab.locator("#main")).to_be_focused()
     way = tab_to(tab, "step")
     assert way.index("inside-target") < way.index("copy-link") < way.index("part-cross")
     tab.keyboard.press("ArrowRight")
-    assert tab.locator("#step").input_value() == "2"
+    expect(tab.locator("#step")).to_have_value("2")
     tab_to(tab, "positions-table")
     tab.keyboard.press("Enter")
     tab.locator("#positions table").wait_for()
@@ -85,8 +87,7 @@ def test_the_focus_can_be_seen(translate):
     for name in ("copy", "swap", "source-language", "alternative-1"):
         tab.locator(f"#{name}").focus()
         tab.keyboard.press("Shift")
-        style = f"getComputedStyle(document.getElementById('{name}')).outlineStyle"
-        assert tab.evaluate(style) == "solid", name
+        expect(tab.locator(f"#{name}")).to_have_css("outline-style", "solid")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -94,12 +95,12 @@ def test_the_focus_can_be_seen(translate):
 def test_everything_has_a_name_and_can_be_read(translate, scheme, locale):
     tab = translate(scheme=scheme, locale=locale)
     tab.locator("#glossary-title").click()
+    tab.locator("#add-term").wait_for()
     assert tab.evaluate(NAMELESS) == []
     assert tab.evaluate(UNREADABLE) == []
     tab.locator("#open-inside").click()
-    tab.locator("#attention-figure svg").wait_for()
-    for summary in tab.locator(".fold summary").all():
-        summary.click()
+    wait_for_pictures(tab)
+    open_tables(tab)
     assert tab.evaluate(NAMELESS) == []
     assert tab.evaluate(UNREADABLE) == []
     twice = "() => [...document.querySelectorAll('[id]')].map((n) => n.id).filter((id, i, all) => all.indexOf(id) < i)"
@@ -116,48 +117,54 @@ def test_it_fits_a_phone(translate, width, scheme, locale):
     sentence = "The animal was tired because the antidisestablishmentarianism was incomprehensibilities itself."
     tab = translate(sentence, width=width, scheme=scheme, locale=locale, has_touch=True)
     tab.locator("#glossary-title").click()
+    tab.locator("#add-term").wait_for()
     assert overflow(tab) <= 0
     tab.locator("#open-inside").click()
-    tab.locator("#attention-figure svg").wait_for()
+    wait_for_pictures(tab)
     tab.locator("#beam-dropped").check()
+    tab.locator(".leaf.dropped").first.wait_for()
     assert overflow(tab) <= 0
     tab.locator("#drawing-lines").click()
+    tab.locator("#attention-figure svg.lines").wait_for()
     tab.locator("#tokens-subwords").click()
-    for summary in tab.locator(".fold summary").all():
-        summary.click()
+    expect(tab.locator("#tokens-subwords")).to_have_attribute("aria-checked", "true")
+    open_tables(tab)
     assert overflow(tab) <= 0
 
 
 def test_a_tap_keeps_a_word(look):
     tab = look(width=390, has_touch=True, fragment="&drawing=lines")
     tab.get_by_role("button", name="était").tap()
-    assert tab.locator("#attention-figure .readout").text_content().startswith("“était” looks at")
+    expect(tab.locator("#attention-figure .readout")).to_have_text(starting("“était” looks at"))
 
 
 def test_light_and_dark_follow_the_system_until_somebody_chooses(look):
     tab = look()
-    paper = "getComputedStyle(document.documentElement).backgroundColor"
-    cell = "document.querySelector('#attention-figure .cells').getAttribute('fill')"
-    light = [tab.evaluate(paper), tab.evaluate(cell)]
+    paper, cell = tab.locator("html"), tab.locator("#attention-figure .cells").first
+
+    def is_light():
+        expect(paper).to_have_css("background-color", light[0])
+        expect(cell).to_have_attribute("fill", light[1])
+
+    light = [paper.evaluate("node => getComputedStyle(node).backgroundColor"), cell.get_attribute("fill")]
     tab.emulate_media(color_scheme="dark")
-    expect(tab.locator("#attention-figure .cells").first).not_to_have_attribute("fill", light[1])
-    dark = [tab.evaluate(paper), tab.evaluate(cell)]
-    assert dark != light
+    expect(paper).not_to_have_css("background-color", light[0])
+    expect(cell).not_to_have_attribute("fill", light[1])
     tab.locator("#theme-switch").click()
-    assert [tab.evaluate(paper), tab.evaluate(cell)] == light
-    assert tab.evaluate("document.activeElement.id") == "theme-switch"
+    is_light()
+    expect(tab.locator("#theme-switch")).to_be_focused()
     tab.reload()
-    tab.locator("#attention-figure svg").wait_for()
-    assert [tab.evaluate(paper), tab.evaluate(cell)] == light
+    wait_for_pictures(tab)
+    is_light()
 
 
 def test_the_language_is_the_browsers_until_somebody_chooses(translate):
     tab = translate(locale="zh-CN")
-    assert tab.evaluate("document.documentElement.lang") == "zh-CN"
-    assert tab.title() == "regard: 翻译"
-    assert tab.locator("#source-language option").first.text_content() == "英语"
+    expect(tab.locator("html")).to_have_attribute("lang", "zh-CN")
+    expect(tab).to_have_title("regard: 翻译")
+    expect(tab.locator("#source-language option").first).to_have_text("英语")
     tab.locator("#language-switch").click()
-    assert tab.evaluate("document.documentElement.lang") == "en"
-    assert tab.locator("#translation").text_content() == "le chat dort."
+    expect(tab.locator("html")).to_have_attribute("lang", "en")
+    expect(tab.locator("#translation")).to_have_text("le chat dort.")
     tab.reload()
-    assert tab.locator("#view-translate").text_content() == "Translate"
+    expect(tab.locator("#view-translate")).to_have_text("Translate")

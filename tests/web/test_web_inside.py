@@ -6,7 +6,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from browsing import starting, stop_clock
 from fake_explanation import explanation
+from pictures import table_of, wait_for_pictures
+from playwright.sync_api import expect
 
 from regard.explain.words import Word, merge_keys, merge_queries
 from regard.web import self_contained_page
@@ -15,22 +18,11 @@ pytestmark = pytest.mark.slow
 SENTENCE, OWN = "The animal was tired.", "le animal était tired."
 
 
-def said(locator):
-    return locator.text_content().replace("\u00a0", " ")
-
-
 def unpacked(packed):
     import base64
 
     numbers = np.frombuffer(base64.b64decode(packed["uint16"]), "<u2").reshape(packed["shape"]) / 65535
     return packed["minimum"] + numbers * (packed["maximum"] - packed["minimum"])
-
-
-def table_of(tab, figure):
-    tab.locator(f"{figure} .fold summary").click()
-    tab.locator(f"{figure} table").wait_for()
-    read = "rows => rows.map((row) => [...row.children].map((cell) => cell.textContent))"
-    return tab.locator(f"{figure} tbody tr").evaluate_all(read)
 
 
 def number(cell):
@@ -41,27 +33,27 @@ def number(cell):
 def test_a_translated_sentence_is_looked_into(translate, service):
     tab = translate(SENTENCE)
     tab.locator("#open-inside").click()
-    tab.locator("#attention-figure svg").wait_for()
+    wait_for_pictures(tab)
     assert service.asked("/api/explain") == [{"text": SENTENCE, "source": "en", "target": "fr", "translation": None}]
-    assert tab.locator("#inside-source").input_value() == SENTENCE
-    assert tab.locator("#inside-target").input_value() == OWN
-    assert tab.locator(".thumb").count() == 2 * (4 + 2) + 2
+    expect(tab.locator("#inside-source")).to_have_value(SENTENCE)
+    expect(tab.locator("#inside-target")).to_have_value(OWN)
+    expect(tab.locator(".thumb")).to_have_count(2 * (4 + 2) + 2)
     tab.go_back()
-    assert said(tab.locator("#translation")) == OWN
+    expect(tab.locator("#translation")).to_have_text(OWN)
 
 
 def test_the_target_can_be_edited_and_the_model_made_to_write_it(look, service):
     tab = look()
-    assert "The model’s own translation" in said(tab.locator("#inside-target-note"))
+    expect(tab.locator("#inside-target-note")).to_contain_text("The model’s own translation")
     tab.locator("#inside-target").fill("la bête était lasse")
     tab.keyboard.press("Enter")
-    tab.locator(".beam-figure").wait_for(state="detached")
+    expect(tab.locator("#steps > .tell")).to_contain_text("The translation was given")
+    expect(tab.locator(".beam-figure")).to_have_count(0)
     assert service.asked("/api/explain")[-1]["translation"] == "la bête était lasse"
-    assert "The translation was given" in said(tab.locator("#steps .tell"))
     tab.locator("#inside-own").click()
     tab.locator(".beam-figure").wait_for()
     assert service.asked("/api/explain")[-1]["translation"] is None
-    assert tab.locator("#inside-target").input_value() == OWN
+    expect(tab.locator("#inside-target")).to_have_value(OWN)
 
 
 def test_an_emptied_sentence_ends_the_wait_for_its_explanation(look, service):
@@ -73,8 +65,23 @@ def test_an_emptied_sentence_ends_the_wait_for_its_explanation(look, service):
     tab.locator("#inside-source").fill("")
     tab.locator("#look").click()
     tab.locator(".result[aria-busy=false]").wait_for()
-    assert tab.locator(".look .status").is_hidden()
+    expect(tab.locator(".look .status")).to_be_hidden()
     service.go_on.set()
+
+
+@pytest.mark.parametrize("text", ["", "a" * 161], ids=["none", "too long"])
+def test_pictures_of_another_sentence_than_the_one_above_them_are_faint(look, text):
+    tab = look()
+    result = tab.locator(".result")
+    expect(result).to_have_css("opacity", "1")
+    tab.locator("#inside-source").fill(text)
+    tab.locator("#look").click()
+    expect(result).to_have_class("result stale")
+    expect(result).to_have_css("opacity", "0.55")
+    tab.locator("#inside-source").fill("The dog sleeps.")
+    tab.locator("#look").click()
+    expect(tab.locator("#inside-target")).to_have_value("le chien dort.")
+    expect(result).to_have_css("opacity", "1")
 
 
 @pytest.mark.parametrize(("part", "sides"), [("cross", ("target", "source")), ("decoder", ("target", "read"))])
@@ -97,32 +104,32 @@ def test_mean_and_maximum_are_those_of_all_heads(look):
     weights = unpacked(explanation(SENTENCE, OWN)["attention"]["cross"]).reshape(8, 7, -1)
     for name, expected in (("mean", weights.mean(axis=0)), ("maximum", weights.max(axis=0))):
         tab.get_by_role("radio", name=f"all layers, {name} of the heads").click()
+        expect(tab.locator(".shown")).to_have_text(f"Shown: all layers, {name} of the heads")
         shown = [[number(cell) for cell in row[1:]] for row in table_of(tab, "#attention-figure")]
         assert np.abs(np.array(shown) - 100 * expected).max() <= 0.5 + 1e-3
-        tab.locator("#attention-figure .fold summary").click()
 
 
 def test_arrow_keys_choose_heads(look):
     tab = look()
     tab.locator(".thumb[aria-checked=true]").focus()
-    assert said(tab.locator(".shown")) == "Shown: all layers, mean of the heads"
+    expect(tab.locator(".shown")).to_have_text("Shown: all layers, mean of the heads")
     tab.keyboard.press("Home")
-    assert said(tab.locator(".shown")) == "Shown: layer 1, head 1"
+    expect(tab.locator(".shown")).to_have_text("Shown: layer 1, head 1")
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")
-    assert said(tab.locator(".shown")) == "Shown: layer 2, head 2"
-    assert tab.locator(".thumb[tabindex='0']").count() == 1
+    expect(tab.locator(".shown")).to_have_text("Shown: layer 2, head 2")
+    expect(tab.locator(".thumb[tabindex='0']")).to_have_count(1)
 
 
 def test_kinds_and_drawings_are_chosen_by_keys_and_keep_the_focus(look):
     tab = look()
     tab.locator("#part-cross").focus()
     tab.keyboard.press("ArrowRight")
-    assert tab.evaluate("document.activeElement.id") == "part-decoder"
-    assert "Decoder self-attention" in said(tab.locator("#attention .tell"))
+    expect(tab.locator("#part-decoder")).to_be_focused()
+    expect(tab.locator("#attention .tell")).to_contain_text("Decoder self-attention")
     tab.keyboard.press("Tab")
     tab.keyboard.press("ArrowRight")
-    assert tab.evaluate("document.activeElement.id") == "drawing-lines"
+    expect(tab.locator("#drawing-lines")).to_be_focused()
     tab.locator("#attention-figure svg.lines").wait_for()
 
 
@@ -131,19 +138,19 @@ def test_a_token_is_isolated_both_ways_in_lines(look):
     asking = tab.get_by_role("button", name="était")
     asking.hover()
     readout = tab.locator("#attention-figure .readout")
-    assert said(readout).startswith("“était” looks at “")
+    expect(readout).to_have_text(starting("“était” looks at “"))
     strong = "nodes => nodes.filter((node) => Number(node.getAttribute('stroke-opacity')) > 0.11).length"
     assert 0 < tab.locator(".wire").evaluate_all(strong) <= 5
     tab.get_by_role("button", name="animal").nth(1).hover()
-    assert said(readout).startswith("“animal” is looked at by “")
+    expect(readout).to_have_text(starting("“animal” is looked at by “"))
     tab.mouse.move(2, 2)
-    assert said(readout).startswith("Point at a cell")
+    expect(readout).to_have_text(starting("Point at a cell"))
     asking.focus()
     tab.keyboard.press("ArrowDown")
-    assert said(readout).startswith("“tired.” looks at")
-    assert tab.locator(".line-word[aria-pressed=true]").count() == 1
+    expect(readout).to_have_text(starting("“tired.” looks at"))
+    expect(tab.locator(".line-word[aria-pressed=true]")).to_have_count(1)
     tab.keyboard.press("Escape")
-    assert said(readout).startswith("Point at a cell")
+    expect(readout).to_have_text(starting("Point at a cell"))
 
 
 def test_the_heat_map_is_read_by_pointer_and_by_keys(look):
@@ -153,56 +160,60 @@ def test_the_heat_map_is_read_by_pointer_and_by_keys(look):
     picture.focus()
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")
-    assert re.fullmatch(r"“le” looks at “animal”: \d+ %\.", said(readout))
-    assert picture.locator(".veil").count() == 2
+    expect(readout).to_have_text(re.compile(r"^“le” looks at “animal”: \d+\s%\.$"))
+    expect(picture.locator(".veil")).to_have_count(2)
     tab.keyboard.press("Escape")
-    assert picture.locator(".veil").count() == 0
+    expect(picture.locator(".veil")).to_have_count(0)
     label = picture.locator("text", has_text="animal").last.bounding_box()
     tab.mouse.move(label["x"] + label["width"] / 2, label["y"] + label["height"] / 2)
-    assert said(readout).startswith("“animal” looks at “")
+    expect(readout).to_have_text(starting("“animal” looks at “"))
 
 
 def test_the_slider_replays_the_steps(look):
     tab = look()
     steps = explanation(SENTENCE, OWN)["steps"]
-    assert said(tab.locator("#steps .counter")) == f"Step 1 of {len(steps)}"
+    counter = tab.locator("#steps .counter")
+    expect(counter).to_have_text(f"Step 1 of {len(steps)}")
     tab.locator("#step").focus()
     tab.keyboard.press("ArrowRight")
-    assert said(tab.locator("#steps mark")) == "anima"
-    taken = tab.locator(".candidates .taken")
+    expect(counter).to_have_text(f"Step 2 of {len(steps)}")
+    expect(tab.locator("#steps mark")).to_have_text("anima")
     share = f"{round(100 * steps[1]['candidates'][0]['probability'])} %"
-    assert said(taken.locator(".share")).startswith(share)
-    assert tab.locator(".candidates li").count() == 6
+    expect(tab.locator(".candidates .taken .share")).to_have_text(starting(share))
+    expect(tab.locator(".candidates li")).to_have_count(6)
     assert float(tab.locator(".beam .band").get_attribute("x")) > 0
     tab.keyboard.press("End")
-    assert said(tab.locator("#steps mark")) == "</s>"
-    assert said(tab.locator("#steps .written")) == f"{OWN}</s>"
+    expect(tab.locator("#steps mark")).to_have_text("</s>")
+    expect(tab.locator("#steps .written")).to_have_text(f"{OWN}</s>")
 
 
 def test_it_plays_by_itself(look):
     tab = look()
-    tab.clock.install()
-    tab.locator("#play").click()
+    stop_clock(tab)
+    counter, play = tab.locator("#steps .counter"), tab.locator("#play")
+    play.click()
+    expect(play).to_have_text("Stop")
     tab.clock.run_for(2000)
-    assert said(tab.locator("#steps .counter")).startswith("Step 3 ")
-    tab.locator("#play").click()
+    expect(counter).to_have_text(starting("Step 3 "))
+    play.click()
+    expect(play).to_have_text("Play")
     tab.clock.run_for(5000)
-    assert said(tab.locator("#steps .counter")).startswith("Step 3 ")
+    expect(counter).to_have_text(starting("Step 3 "))
 
 
 def test_the_beam_is_a_tree_with_its_table(look):
     tab = look()
     nodes = explanation(SENTENCE, OWN)["beam"]["nodes"]
     tree = tab.locator("svg.beam")
-    assert tree.locator(".leaf.best").count() == sum(node["best"] for node in nodes)
+    expect(tree.locator(".leaf.best")).to_have_count(sum(node["best"] for node in nodes))
     assert tree.locator(".leaf").count() < len(nodes)
     tab.locator("#beam-dropped").check()
-    assert tree.locator(".leaf").count() == len(nodes)
+    expect(tree.locator(".leaf")).to_have_count(len(nodes))
     assert tree.locator(".leaf.dropped").count() > 0
     tree.focus()
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowRight")
-    assert said(tab.locator(".beam-figure .readout")).startswith("Step 1, “▁le”: ")
+    expect(tab.locator(".beam-figure .readout")).to_have_text(starting("Step 1, “▁le”: "))
     assert len(table_of(tab, ".beam-figure")) == len(nodes)
 
 
@@ -210,11 +221,13 @@ def test_attribution_and_attention_are_read_side_by_side(look):
     tab = look()
     tab.locator("#attribution svg").focus()
     tab.keyboard.press("ArrowDown")
-    assert re.match(r"“The” has .* of the influence on “le”", said(tab.locator("#attribution .readout")))
-    assert said(tab.locator("#attention-beside .readout")).startswith("“le” looks at “The”")
+    expect(tab.locator("#attribution .readout")).to_have_text(re.compile(r"^“The” has .* of the influence on “le”"))
+    expect(tab.locator("#attention-beside .readout")).to_have_text(starting("“le” looks at “The”"))
     tab.locator("#attributed-target").click()
-    assert table_of(tab, "#attribution")[0][0] == "le"
-    assert said(tab.locator("#attribution thead th").first) == "<s>"
+    expect(tab.locator("#attributed-target")).to_have_attribute("aria-checked", "true")
+    tab.locator("#attribution .fold summary").click()
+    expect(tab.locator("#attribution tbody th").first).to_have_text("le")
+    expect(tab.locator("#attribution thead th").first).to_have_text("<s>")
 
 
 def test_positions_are_a_picture_and_a_table(look):
@@ -222,7 +235,7 @@ def test_positions_are_a_picture_and_a_table(look):
     tab.locator("svg.positions").focus()
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowRight")
-    assert said(tab.locator("#positions .readout")) == "Position 0, number 1 of the vector: 1.00."
+    expect(tab.locator("#positions .readout")).to_have_text("Position 0, number 1 of the vector: 1.00.")
     assert len(table_of(tab, "#positions")) == 50
 
 
@@ -257,29 +270,32 @@ def test_a_link_reopens_the_view(look, show, service):
     tab = look(permissions=["clipboard-read", "clipboard-write"])
     tab.locator("#inside-target").fill("une autre & <b>phrase</b> + 100 %")
     tab.keyboard.press("Enter")
-    tab.locator(".beam-figure").wait_for(state="detached")
+    expect(tab.locator("#steps > .tell")).to_contain_text("The translation was given")
     for name in ("#part-decoder", "#drawing-lines", "#tokens-subwords", "#head-7"):
         tab.locator(name).click()
+        expect(tab.locator(name)).to_have_attribute("aria-checked", "true")
     tab.locator("#step").fill("4")
+    expect(tab.locator("#steps .counter")).to_have_text(starting("Step 4 "))
+    stop_clock(tab)
     tab.locator("#copy-link").click()
     tab.locator(".tools .copied", has_text="Copied.").wait_for()
     link = tab.evaluate("navigator.clipboard.readText()")
     assert link.startswith(service.address)
     other = show(link.removeprefix(service.address))
     other.locator("svg.lines").wait_for()
-    assert other.locator("#inside-target").input_value() == "une autre & <b>phrase</b> + 100 %"
-    assert said(other.locator(".shown")) == "Shown: layer 2, head 2"
+    expect(other.locator("#inside-target")).to_have_value("une autre & <b>phrase</b> + 100 %")
+    expect(other.locator(".shown")).to_have_text("Shown: layer 2, head 2")
     for name in ("#part-decoder", "#drawing-lines", "#tokens-subwords"):
-        assert other.locator(name).get_attribute("aria-checked") == "true"
-    assert said(other.locator("#steps .counter")).startswith("Step 4 ")
+        expect(other.locator(name)).to_have_attribute("aria-checked", "true")
+    expect(other.locator("#steps .counter")).to_have_text(starting("Step 4 "))
 
 
 def test_a_link_that_names_what_is_not_there_shows_the_beginning(look):
     tab = look(fragment="&layer=9&head=99&part=nonsense&step=4000")
-    assert said(tab.locator(".shown")) == "Shown: all layers, mean of the heads"
-    assert tab.locator("#part-cross").get_attribute("aria-checked") == "true"
+    expect(tab.locator(".shown")).to_have_text("Shown: all layers, mean of the heads")
+    expect(tab.locator("#part-cross")).to_have_attribute("aria-checked", "true")
     total = len(explanation(SENTENCE, OWN)["steps"])
-    assert said(tab.locator("#steps .counter")) == f"Step {total} of {total}"
+    expect(tab.locator("#steps .counter")).to_have_text(f"Step {total} of {total}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -289,12 +305,14 @@ def test_the_same_view_is_one_file_that_opens_from_the_disk(new_tab, tmp_path, l
     tab = new_tab("file:")
     tab.goto(path.as_uri() + "#drawing=lines&layer=1&head=2")
     tab.locator("svg.lines").wait_for()
-    assert said(tab.locator(".said")) == explanation()["source"]["text"]
-    assert tab.evaluate("document.documentElement.lang") == {"en": "en", "zh": "zh-CN"}[language]
-    assert tab.locator(".thumb[aria-checked=true]").get_attribute("id") == "head-1"
+    expect(tab.locator(".said")).to_have_text(explanation()["source"]["text"])
+    expect(tab.locator("html")).to_have_attribute("lang", {"en": "en", "zh": "zh-CN"}[language])
+    expect(tab.locator(".thumb[aria-checked=true]")).to_have_id("head-1")
     tab.locator("#language-switch").click()
+    expect(tab.locator("html")).to_have_attribute("lang", {"en": "zh-CN", "zh": "en"}[language])
     tab.locator("#theme-switch").click()
-    assert tab.evaluate("document.documentElement.lang") == {"en": "zh-CN", "zh": "en"}[language]
-    assert tab.evaluate("document.activeElement.id") == "theme-switch"
+    expect(tab.locator("html")).to_have_attribute("data-theme", "dark")
+    expect(tab.locator("#theme-switch")).to_be_focused()
+    wait_for_pictures(tab)
     with tab.expect_download():
         tab.locator("#attention-figure .saving button").first.click()

@@ -7,6 +7,7 @@ import pytest
 import stand_in
 from fake_explanation import explanation
 from payloads import PAYLOADS
+from pictures import wait_for_pictures
 from playwright.sync_api import expect
 
 from regard.web import self_contained_page
@@ -20,6 +21,7 @@ FOREIGN = (
 
 
 def harmless(tab, own=0):
+    """Whether the page holds nothing but its own, now: ask when it has shown what might have done harm."""
     return tab.locator(FOREIGN).count() == own
 
 
@@ -48,7 +50,7 @@ def test_as_source_and_translation(show, monkeypatch):
     tab = show()
     text = "\n".join(payload.replace(".", "·") for payload in PAYLOADS)
     tab.locator("#source-text").fill(text)
-    tab.locator("#alternatives .alternative").first.wait_for(timeout=20_000)
+    tab.locator("#alternatives .alternative").first.wait_for()
     assert tab.locator("#translation").evaluate("node => node.textContent") == text
     assert tab.locator(".mirror").evaluate("node => node.textContent") == text + "\u200b"
     assert harmless(tab)
@@ -58,12 +60,9 @@ def test_as_names_of_languages(show, service):
     model = service.models[0]
     service.models = [model | {"source": f"x{n}", "source_name": text} for n, text in enumerate(PAYLOADS)]
     tab = show()
-    tab.locator("#source-language").wait_for()
-    names = tab.locator("#source-language option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
-    assert names == PAYLOADS
+    expect(tab.locator("#source-language option")).to_have_text(PAYLOADS)
     tab.locator("#view-inside").click()
-    names = tab.locator("#inside-pair option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
-    assert names == [f"{payload} to French" for payload in PAYLOADS]
+    expect(tab.locator("#inside-pair option")).to_have_text([f"{payload} to French" for payload in PAYLOADS])
     assert harmless(tab)
 
 
@@ -71,9 +70,7 @@ def test_as_codes_of_languages_and_names_in_chinese(show, service):
     model = service.models[0]
     service.models = [model | {"source": text, "source_name": text} for text in PAYLOADS]
     tab = show(locale="zh-CN")
-    tab.locator("#source-language").wait_for()
-    names = tab.locator("#source-language option").evaluate_all("nodes => nodes.map((node) => node.textContent)")
-    assert names == PAYLOADS
+    expect(tab.locator("#source-language option")).to_have_text(PAYLOADS)
     assert harmless(tab)
 
 
@@ -83,17 +80,15 @@ def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
     path.write_text(self_contained_page(of_tokens(PAYLOADS)), encoding="utf-8")
     tab = new_tab("file:")
     tab.goto(path.as_uri() + f"#drawing={drawing}")
-    tab.locator(f"svg.{drawing}").first.wait_for()
+    tab.locator(f"#attention-figure svg.{drawing}").wait_for()
     titles = tab.locator("#attention-figure svg title").evaluate_all("nodes => nodes.map((node) => node.textContent)")
     assert titles.count(PAYLOADS[0]) == 2
     assert set(PAYLOADS) <= set(titles)
     tab.locator("#attention-figure-table").click()
-    tab.locator("#attention-figure table").wait_for()
-    heads = tab.locator("#attention-figure thead th").evaluate_all("nodes => nodes.map((node) => node.textContent)")
-    assert heads == [*PAYLOADS, "</s>"]
-    assert tab.locator(".said").text_content() == " ".join(PAYLOADS)
-    assert tab.locator(".facts dd").first.text_content() == PAYLOADS[0]
-    assert PAYLOADS[3] in tab.locator("#reasons .card p").first.text_content()
+    expect(tab.locator("#attention-figure thead th")).to_have_text([*PAYLOADS, "</s>"])
+    expect(tab.locator(".said")).to_have_text(" ".join(PAYLOADS))
+    expect(tab.locator(".facts dd").first).to_have_text(PAYLOADS[0])
+    expect(tab.locator("#reasons .card p").first).to_contain_text(PAYLOADS[3])
     tab.locator("#beam-table").click()
     tab.locator(".beam-figure table").wait_for()
     told = tab.locator(".beam-figure tbody td:nth-child(2)").evaluate_all(
@@ -102,7 +97,7 @@ def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
     assert set(PAYLOADS) <= set(told)
     for number in range(1, len(PAYLOADS), 7):
         tab.locator("#step").fill(str(number))
-        assert tab.locator(".candidates .taken .token").text_content() == PAYLOADS[number - 1]
+        expect(tab.locator(".candidates .taken .token")).to_have_text(PAYLOADS[number - 1])
     assert harmless(tab, own=3)  # the style, the data and the script of the file itself
     with tab.expect_download() as waiting:
         tab.locator("#attention-figure").get_by_role("button", name="as SVG").click()
@@ -117,10 +112,12 @@ def test_as_address_source_and_given_target(show, service):
         tab.evaluate("address => { location.hash = address; }", address)
         for side in ("source", "target"):
             expect(tab.locator(f"#inside-{side}")).to_have_value(payload)
-    tab.locator("#attention-figure svg").wait_for()
+    wait_for_pictures(tab)
     assert harmless(tab)
-    for payload in PAYLOADS:
-        tab.evaluate("address => { location.hash = address; }", f"#view=inside&part={payload}&text={payload}")
-    tab.wait_for_timeout(300)
+    for number, payload in enumerate(PAYLOADS):
+        address = f"#view=inside&translation={number}&part={payload}&text={payload}"
+        tab.evaluate("address => { location.hash = address; }", address)
+        expect(tab.locator("#inside-target")).to_have_value(str(number))
+    wait_for_pictures(tab)
     assert harmless(tab)
     assert service.asked("/api/explain")

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pictures import wait_for_pictures
+from playwright.sync_api import expect
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 pytestmark = pytest.mark.slow
@@ -38,19 +40,20 @@ def test_it_translates_and_looks_inside(new_tab, address):
     tab.locator("#source-text").fill("the cat eats 3 apples. my friend sees 5 apples.")
     tab.locator("#alternatives .alternative").first.wait_for()
     tab.locator("#translation .said-word").last.hover()
-    assert "sure of it" in tab.locator(".writing .readout").text_content()
-    assert tab.locator("#translation-heard").text_content() == tab.locator("#translation").text_content()
+    expect(tab.locator(".writing .readout")).to_contain_text("sure of it")
+    expect(tab.locator("#translation-heard")).to_have_text(tab.locator("#translation").text_content())
     tab.locator("#open-inside").click()
-    tab.locator("#attention-figure svg").wait_for()
-    assert tab.locator(".thumb").count() == (2 + 2) + 2
+    wait_for_pictures(tab)
+    expect(tab.locator(".thumb")).to_have_count((2 + 2) + 2)
     tab.locator("svg.beam").wait_for()
     tab.locator("#inside-target").fill("le chat mange 3 pommes.")
     tab.keyboard.press("Enter")
-    tab.locator(".beam-figure").wait_for(state="detached")
-    assert tab.locator("#attention-figure svg").is_visible()
+    expect(tab.locator("#steps > .tell")).to_contain_text("The translation was given")
+    expect(tab.locator(".beam-figure")).to_have_count(0)
+    wait_for_pictures(tab)
     tab.locator("#attention-figure-table").click()
-    rows = tab.locator("#attention-figure tbody th").evaluate_all("nodes => nodes.map((node) => node.textContent)")
-    assert rows == ["le", "chat", "mange", "3", "pommes", ".", "</s>"]
+    written = ["le", "chat", "mange", "3", "pommes", ".", "</s>"]
+    expect(tab.locator("#attention-figure tbody th")).to_have_text(written)
 
 
 def test_a_glossary_is_kept_to(new_tab, address):

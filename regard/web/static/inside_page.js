@@ -118,7 +118,8 @@ export function insidePage({ store, view, say, explaining }) {
   };
   const show = ({ explaining: now }) => {
     status.show(now);
-    result.classList.toggle("stale", now.kind === "forming");
+    const other = now.kind !== "done" && store.get().explanation !== null;  // the pictures are of another sentence
+    result.classList.toggle("stale", now.kind === "forming" || other);
     result.setAttribute("aria-busy", String(now.kind === "forming"));
   };
   store.listen(["explanation"], draw);
