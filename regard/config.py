@@ -25,6 +25,9 @@ class CorpusConfig(Section):
     pairs: str | None = Field(None, description="one file with both sides (.tsv, .jsonl), instead of source and target")
     format: Literal["auto", "text", "tsv", "jsonl"] = Field("auto", description="how to read it; auto: by the name")
     weight: float = Field(1.0, gt=0, description="how often an epoch takes each pair: 2.0 twice, 0.5 every other time")
+    epochs: int | None = Field(
+        None, ge=1, description="learn from it in the first so many epochs only; none: in all of them"
+    )
     languages: tuple[LanguageCode, LanguageCode] | None = Field(
         None, strict=False, description="its source and target language, where a recipe has several pairs"
     )
@@ -73,6 +76,14 @@ class DataConfig(Section):
         return self.model_copy(
             update={"source_language": source_language, "target_language": target_language, **corpora}
         )
+
+    @model_validator(mode="after")
+    def _something_is_left_to_learn_from(self) -> Self:
+        if self.train and all(corpus.epochs for corpus in self.train):
+            raise ValueError(
+                "every corpus of `train` has `epochs`, so later epochs would be empty: leave it out of one"
+            )
+        return self
 
     @model_validator(mode="after")
     def _pairs_can_be_told_apart(self) -> Self:

@@ -54,6 +54,12 @@ def test_configuration_cannot_be_changed_in_place() -> None:
         (CorpusConfig, {"pairs": "a", "source": "b"}, "give either"),
         (CorpusConfig, {"pairs": "a", "source": "b", "target": "c"}, "give either"),
         (CorpusConfig, {"pairs": "a", "weight": 0.0}, "weight"),
+        (CorpusConfig, {"pairs": "a", "epochs": 0}, "epochs"),
+        (
+            Config,
+            {"data": {"train": [{"pairs": "a", "epochs": 1}, {"pairs": "b", "epochs": 2}]}},
+            "leave it out of one",
+        ),
         (Config, {"seed": -1}, "seed"),
         (Config, {"tokenizer": {"shared": False}}, "three-way"),
         (Config, {"tokenizer": {"kind": "unigram", "dropout": 0.1}}, "tokenizer.dropout"),

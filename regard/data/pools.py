@@ -28,6 +28,7 @@ class EpochOrder:
     """Which pairs an epoch takes, and in what order: a function of (seed, epoch), computed where it is needed.
 
     Weight 2.5 takes each pair of a corpus twice, and half of the pairs once more: the other half in the next epoch.
+    Weight 0 takes none.
     """
 
     sizes: tuple[int, ...]  # pairs in each corpus
@@ -86,14 +87,13 @@ class PoolMaker:
     """Knows how to make every pool of every epoch."""
 
     def __init__(self, prepared: PreparedCorpus, tokenizers: Tokenizers, config: Config) -> None:
-        weights = tuple(corpus.weight for corpus in config.data.train)
-        if len(weights) != len(prepared.corpus_sizes):
+        corpora = len(config.data.train)
+        if corpora != len(prepared.corpus_sizes):
             raise CorpusError(
                 f"{prepared.folder}: prepared from {len(prepared.corpus_sizes)} corpora, but data.train names "
-                f"{len(weights)}; delete the folder, and it will be prepared anew"
+                f"{corpora}; delete the folder, and it will be prepared anew"
             )
         self.prepared, self.config = prepared, config
-        self._weights = weights
         dropout = config.tokenizer.dropout
         large = len(prepared) >= OWN_PROCESS_PAIRS
         self.encoder = DropoutEncoder(tokenizers, dropout, own_process=large) if dropout else None
@@ -110,7 +110,11 @@ class PoolMaker:
         return PoolWork(self, epoch, number, order.pairs(start, stop))
 
     def _order(self, epoch: int) -> EpochOrder:
-        return EpochOrder(self.prepared.corpus_sizes, self._weights, self.config.seed, epoch)
+        weights = (
+            0.0 if corpus.epochs is not None and epoch >= corpus.epochs else corpus.weight
+            for corpus in self.config.data.train
+        )
+        return EpochOrder(self.prepared.corpus_sizes, tuple(weights), self.config.seed, epoch)
 
 
 class PoolWork:

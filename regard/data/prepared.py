@@ -201,10 +201,10 @@ def _dtype(tokenizer: Tokenizer) -> str:
 
 
 def _fingerprint(corpora: Sequence[CorpusConfig], data: DataConfig, tokenizers: Tokenizers) -> str:
-    """Says from what and how a corpus is prepared; weights are no part of it, for they only steer the order."""
+    """Says from what and how a corpus is prepared; what only steers the order is no part of it."""
     facts = {
         "layout": LAYOUT,
-        "corpora": [corpus.model_dump(exclude={"weight"}) for corpus in corpora],
+        "corpora": [corpus.model_dump(exclude={"weight", "epochs"}) for corpus in corpora],
         "files": [_file_facts(Path(file)) for corpus in corpora for file in corpus_files(corpus)],
         "data": data.model_dump(exclude={"train", "validation"}),
         "tokenizers": [tokenizers.source.to_json(), tokenizers.target.to_json()],

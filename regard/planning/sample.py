@@ -59,7 +59,11 @@ def take_sample(
         share = part.pairs[: max(1, round(most * part.total / max(total, most)))]
         path = folder / f"{number}.jsonl"
         write_pairs(path, [(pair.source, pair.target) for pair in share])
-        sampled.append(CorpusConfig(pairs=str(path), format="jsonl", weight=corpus.weight, languages=corpus.languages))
+        sampled.append(
+            CorpusConfig(
+                pairs=str(path), format="jsonl", weight=corpus.weight, epochs=corpus.epochs, languages=corpus.languages
+            )
+        )
         count += len(share)
     return Sample(tuple(sampled), count, total, all(part.complete for part in drawn))
 

@@ -50,12 +50,17 @@ def small_pools(monkeypatch):
     monkeypatch.setattr(pools, "CHUNK_PAIRS", 90)
 
 
-def corpus(folder, name, weight=1.0):
-    return CorpusConfig(source=str(folder / f"{name}.en"), target=str(folder / f"{name}.de"), weight=weight)
+def corpus(folder, name, weight=1.0, epochs=None):
+    files = {side: str(folder / f"{name}.{language}") for side, language in (("source", "en"), ("target", "de"))}
+    return CorpusConfig(**files, weight=weight, epochs=epochs)
 
 
-def make(folder, tokenizers, *, dropout=0.0, seed=1, weights=(1.0,), batch_tokens=BATCH_TOKENS, **processes):
-    corpora = tuple(corpus(folder, name, weight) for name, weight in zip(("one", "two"), weights, strict=False))
+def make(
+    folder, tokenizers, *, dropout=0.0, seed=1, weights=(1.0,), epochs=None, batch_tokens=BATCH_TOKENS, **processes
+):
+    """`epochs` is for the second corpus."""
+    given = zip(("one", "two"), weights, (None, epochs), strict=False)
+    corpora = tuple(corpus(folder, *each) for each in given)
     config = Config(
         seed=seed,
         data=DataConfig(train=corpora),
@@ -224,6 +229,16 @@ def test_weights_take_pairs_more_or_less_often(folder, tokenizers):
         total += counts
     assert {total[index] for index in range(PAIRS)} == {2}
     assert {total[index] for index in range(PAIRS, PAIRS + 60)} == {9}
+
+
+@pytest.mark.usefixtures("small_pools")
+def test_a_corpus_of_the_first_epochs_is_left_out_later(folder, tokenizers):
+    plain, batches = make(folder, tokenizers, weights=(1.0,)), make(folder, tokenizers, weights=(1.0, 1.5), epochs=2)
+    for epoch in range(4):
+        found = Counter(index for batch in indices(batches.epoch(epoch)) for index in batch)
+        assert {found[index] for index in range(PAIRS)} == {1}
+        assert sum(found[index] for index in range(PAIRS, PAIRS + 60)) == (90 if epoch < 2 else 0)
+    assert indices(batches.epoch(3)) == indices(plain.epoch(3))
 
 
 def test_fractions_are_exact_over_epochs_whatever_the_sizes():

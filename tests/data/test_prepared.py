@@ -75,7 +75,7 @@ def test_is_made_once(tmp_path, corpus, tokenizers, monkeypatch):
     folder = tmp_path / "prepared"
     PreparedCorpus.build(folder, [corpus], DATA, tokenizers)
     monkeypatch.setattr(prepared_module, "read_pairs", None)
-    again = PreparedCorpus.build(folder, [corpus.model_copy(update={"weight": 2.0})], DATA, tokenizers)
+    again = PreparedCorpus.build(folder, [corpus.model_copy(update={"weight": 2.0, "epochs": 3})], DATA, tokenizers)
     assert len(again) == len(PreparedCorpus.open(folder)) == 3
 
 
