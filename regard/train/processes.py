@@ -23,7 +23,7 @@ from torch.distributed import TCPStore  # type: ignore[attr-defined]
 from regard.config import TrainConfig
 from regard.hardware import available_cores
 from regard.train.team import Team, engine, torch_team
-from regard.train.watching import death_of, watched
+from regard.train.watchman import death_of, watched
 
 HOST = "127.0.0.1"
 JOINING = timedelta(minutes=1)

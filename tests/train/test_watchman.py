@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 
-from regard.train.watching import watched
+from regard.train.watchman import watched
 
 FOREVER = 60.0
 
@@ -47,7 +47,7 @@ def test_an_ordinary_end_is_no_death():
 def test_the_leader_leaves_with_a_sentence_and_code_2():
     code = (
         "import subprocess, sys, time\n"
-        "from regard.train.watching import watched\n"
+        "from regard.train.watchman import watched\n"
         "worker = subprocess.Popen([sys.executable, '-c', 'raise SystemExit(9)'])\n"
         "with watched([worker], patience=0.1):\n"
         "    time.sleep(600)\n"
