@@ -147,6 +147,11 @@ class CheckpointStore:
             return list(found.values())
         return self._nothing_good(damaged)
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a checkpoint, good or not; neither an empty folder is one, nor what a killed save left."""
+        return bool(self._paths())
+
     def latest_step(self) -> int | None:
         """The step of the newest checkpoint that looks whole; nothing is read but its manifest."""
         return next((manifest.step for _, manifest in _manifests(self._paths(), [], quiet=True)), None)
