@@ -60,6 +60,11 @@ class Checkpoint:
             raise DamagedCheckpoint(path, f"{FACTS} cannot be read ({error})") from None
         return cls(path, manifest.step, manifest.score, manifest.interim, facts, manifest)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """What tells it from others of its run: its step, and which of that step's it is."""
+        return _age(self.path.name)
+
     def tensors(self) -> dict[str, Tensor]:
         """Its tensors by name; made from the very bytes that are verified."""
         content = read_verified(self.path, self._manifest, TENSORS)
@@ -120,6 +125,10 @@ class CheckpointStore:
         found = (checkpoint for path in self._paths() if (checkpoint := _open_or_warn(path, damaged)))
         return next(found, None) or next(iter(self._nothing_good(damaged)), None)
 
+    def at(self, step: int, number: int) -> Checkpoint:
+        """The checkpoint at that place, and no other; `DamagedCheckpoint` where it is not there, or not good."""
+        return Checkpoint.open(self.folder / _name(step, number))
+
     def last(self, count: int) -> list[Checkpoint]:
         """The newest good checkpoints of `count` different steps, interim ones left out, or as many as there are."""
         found: dict[int, Checkpoint] = {}
@@ -175,9 +184,8 @@ class CheckpointStore:
         A folder cannot be replaced in one stroke. So the second one of a step stands beside the first until it
         is safe, and counts as newer.
         """
-        name = f"step-{step:08d}"
         taken = [_age(path.name)[1] for path in self._paths() if _step_of(path) == step]
-        return f"{name}.{max(taken) + 1}" if taken else name
+        return _name(step, max(taken, default=0) + 1)
 
     def _prune(self, saved: Path) -> None:
         """Remove what need not be kept. What is newer than the one just saved stays until its step comes again."""
@@ -214,6 +222,10 @@ class CheckpointStore:
 
 def _what_is_left(newest: int | None) -> str:
     return "There is no checkpoint yet" if newest is None else f"The checkpoint of step {newest} is intact"
+
+
+def _name(step: int, number: int) -> str:
+    return f"step-{step:08d}" + (f".{number}" if number > 1 else "")
 
 
 def _age(name: str) -> tuple[int, int]:
