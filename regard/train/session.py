@@ -78,7 +78,7 @@ class Session:
         restore_optimiser(self.model, self.optimiser, _below("optimiser.", tensors))
         if self.average is not None:
             self.average.restore(_below("average.", tensors))
-        self.standing = Standing.from_facts(checkpoint.facts)
+        self.standing = Standing.from_facts(checkpoint.facts, checkpoint.path)
         self._saved_step = None if checkpoint.interim else checkpoint.step
 
     def _parts(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
