@@ -109,8 +109,7 @@ class CheckpointStore:
                 manifest = Manifest(path.name, step, score, interim, describe_files(aside))
                 (aside / MANIFEST).write_bytes(seal(manifest))
         except RegardError as error:
-            newest = self.latest_step()
-            raise RegardError(f"{error}. {_what_is_left(newest)}") from error
+            raise RegardError(f"{error}. {self._what_is_left()}") from error
         self._prune(path)
         return path
 
@@ -165,6 +164,14 @@ class CheckpointStore:
         """The step of the newest checkpoint that looks whole; nothing is read but its manifest."""
         return next((manifest.step for _, manifest in _manifests(self._paths(), [], quiet=True)), None)
 
+    def _what_is_left(self) -> str:
+        """What there is to go on from, read to its last byte: a disk that takes no more may have lost more."""
+        paths = self._paths()
+        good = next(filter(None, (_open_or_warn(path, []) for path in paths)), None)
+        if good is not None:
+            return f"The checkpoint of step {good.step} is intact"
+        return "No checkpoint there is intact" if paths else "There is no checkpoint yet"
+
     def _paths(self) -> list[Path]:
         """All checkpoints, good or not, the newest first."""
         try:
@@ -218,10 +225,6 @@ class CheckpointStore:
             f"{self.folder}: no checkpoint there can be used ({reasons}); "
             "bring one back from a copy, or remove that folder to start from the first step"
         )
-
-
-def _what_is_left(newest: int | None) -> str:
-    return "There is no checkpoint yet" if newest is None else f"The checkpoint of step {newest} is intact"
 
 
 def _name(step: int, number: int) -> str:
