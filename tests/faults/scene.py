@@ -191,14 +191,18 @@ class Scene:
 
     def differences(self, run: Path, processes: int = 1) -> list[str]:
         """In what a finished run is not as the one left alone."""
-        alone = self.left_alone(processes)[0]
-        found = problems(run)
-        if not (run / WEIGHTS).exists() or (run / WEIGHTS).read_bytes() != (alone / WEIGHTS).read_bytes():
-            found.append(f"{run / WEIGHTS}: other weights than those of the run left alone")
-        if _validations(run) != _validations(alone):
-            found.append(f"{run / LOG}: other validations than those of the run left alone")
-        found += [f"{path}: left behind" for path in leftovers(run)]
-        return found
+        return differences(run, self.left_alone(processes)[0])
+
+
+def differences(run: Path, alone: Path) -> list[str]:
+    """In what a finished run is not as one that was left alone."""
+    found = problems(run)
+    if not (run / WEIGHTS).exists() or (run / WEIGHTS).read_bytes() != (alone / WEIGHTS).read_bytes():
+        found.append(f"{run / WEIGHTS}: other weights than those of the run left alone")
+    if _validations(run) != _validations(alone):
+        found.append(f"{run / LOG}: other validations than those of the run left alone")
+    found += [f"{path}: left behind" for path in leftovers(run)]
+    return found
 
 
 def leftovers(run: Path) -> list[Path]:
