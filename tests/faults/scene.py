@@ -194,6 +194,21 @@ class Scene:
         return differences(run, self.left_alone(processes)[0])
 
 
+class TunedScene(Scene):
+    """Runs that begin with the model of another run (`model.start`), by Muon, with two passes over each batch."""
+
+    def __init__(self, folder: Path, start: Path) -> None:
+        super().__init__(folder)
+        folder.mkdir()
+        self._start = start
+
+    def _settings(self, processes: int) -> dict[str, Any]:
+        settings = super()._settings(processes)
+        settings["model"]["start"] = str(self._start)
+        settings["train"] |= {"optimiser": "muon", "consistency": 1.0}
+        return settings
+
+
 def differences(run: Path, alone: Path) -> list[str]:
     """In what a finished run is not as one that was left alone."""
     found = problems(run)
