@@ -150,6 +150,18 @@ def test_a_connection_is_refused_once(address: str, sent: bytes, status: int, ca
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
+def test_refused_connections_are_counted(address: str) -> None:
+    counted = 'regard_requests_total{method="other",route="other",status="431"} '
+    before = _figure(address, counted)
+    exchange(address, head("/translate", X_Long="x" * 5000))
+    assert _figure(address, counted) == before + 1
+
+
+def _figure(address: str, name: str) -> float:
+    lines = http.get(f"{address}/metrics").text.splitlines()
+    return next((float(line.removeprefix(name)) for line in lines if line.startswith(name)), 0.0)
+
+
 def test_who_asks_for_another_protocol_gets_one_answer(address: str) -> None:
     for size in (2, 140_000):
         sent = head("/translate", Connection="Upgrade", Upgrade="websocket", Content_Length=str(size)) + b" " * size
