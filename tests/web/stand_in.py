@@ -28,7 +28,8 @@ WORDS = dict(
 
 
 class StandIn(ThreadingHTTPServer):
-    """What it is asked is kept in `requests`; while `busy` it answers 503; `key` is wanted where it is given.
+    """What it is asked is kept in `requests`; while `busy` it answers 503, and with `late`, too, but for good; `key` is
+    wanted where it is given.
 
     A stream that begins while `hold` is given stops after so many words until `go_on` is set; an explanation stops,
     whatever `hold` is.
@@ -41,7 +42,7 @@ class StandIn(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models = models or [_model("en", "fr", "English", "French"), _model("fr", "en", "French", "English")]
         self.requests = []
-        self.busy = False
+        self.busy = self.late = False
         self.key = None
         self.hold = None
         self.go_on = threading.Event()
@@ -137,8 +138,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, body))
         if self.server.busy:
             self._json({"error": "the queue is full"}, 503, {"Retry-After": "1"})
+        elif self.server.late:
+            self._json({"error": "Took too long: not done within 30 s"}, 503)
         elif self.server.key is not None and body.get("api_key") != self.server.key:
             self._json({"error": "this key is not known"}, 403)
+        elif body.get("best", 1) > LIMITS["alternatives"] + 1:
+            self._json({"error": f"Invalid request: best must be <= {LIMITS['alternatives'] + 1}"}, 400)
         elif self.path == "/api/translate":
             self._json(translated(body, body.get("best", 1)))
         elif self.path == "/api/stream":

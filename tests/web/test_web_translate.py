@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 REFUSED = "Failed to load resource"
+ANSWERED = {"translate": "#alternatives .alternative", "inside": "#steps"}
+"""What is there when a view has its answer."""
 
 
 def copied(tab):
@@ -20,6 +22,18 @@ def copied(tab):
     tab.clock.run_for(4000)
     expect(note).to_have_text("")
     return tab.evaluate("navigator.clipboard.readText()")
+
+
+def ask(tab, view):
+    """Ask for a translation, or for an explanation; the path that is asked for it first."""
+    if view == "inside":
+        tab.locator("#view-inside").click()
+        tab.locator("#inside-source").fill("The cat sleeps.")
+        tab.locator("#look").click()
+        return "/api/explain"
+    tab.locator("#source-text").fill("The cat sleeps.")
+    tab.clock.run_for(1000)
+    return "/api/stream"
 
 
 def test_a_text_is_streamed_and_then_told_in_full(translate, service):
@@ -172,6 +186,52 @@ def test_a_busy_service_is_asked_again(show, service):
     service.busy = False
     tab.locator("#translation", has_text="le chat dort.").wait_for()
     expect(tab.locator(".status")).to_be_hidden()
+
+
+@pytest.mark.parametrize("view", ["translate", "inside"])
+def test_a_service_that_stays_busy_is_not_asked_for_ever(show, service, view):
+    service.busy = True
+    tab = show(expected=REFUSED)
+    stop_clock(tab)
+    path = ask(tab, view)
+    for asked in range(1, 5):
+        tab.locator(".status", has_text="Another try in 1 s.").wait_for()
+        assert len(service.asked(path)) == asked
+        with tab.expect_response("**" + path):
+            tab.clock.run_for(1000)
+    tab.locator(".status", has_text="had its hands full at every try").wait_for()
+    tab.clock.run_for(3_600_000)
+    assert len(service.asked(path)) == 5
+    service.busy = False
+    tab.locator(f"#{view}-retry").click()
+    tab.locator(ANSWERED[view]).first.wait_for()
+    expect(tab.locator(".status")).to_be_hidden()
+    assert len(service.asked(path)) == 6
+
+
+@pytest.mark.parametrize("view", ["translate", "inside"])
+def test_what_took_too_long_is_told_and_not_asked_again(show, service, view):
+    service.late = True
+    tab = show(expected=REFUSED)
+    stop_clock(tab)
+    path = ask(tab, view)
+    tab.locator(".status", has_text="The service gave up: Took too long: not done within 30 s").wait_for()
+    tab.clock.run_for(3_600_000)
+    assert len(service.asked(path)) == 1
+    service.late = False
+    tab.locator(f"#{view}-retry").click()
+    tab.locator(ANSWERED[view]).first.wait_for()
+    expect(tab.locator(".status")).to_be_hidden()
+    assert len(service.asked(path)) == 2
+
+
+def test_a_service_that_is_busy_from_the_beginning_is_asked_again(show):
+    tab = show(expected=REFUSED)
+    tab.route("**/api/models", lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, body="{}"))
+    tab.reload()
+    tab.locator(".status", has_text="Another try in 1 s.").wait_for()
+    tab.unroute("**/api/models")
+    tab.locator("#source-text").wait_for()
 
 
 def test_a_lost_connection_is_said_and_mended(translate):

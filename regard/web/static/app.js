@@ -1,11 +1,12 @@
 // The page of the service: one store, two views, and the address that leads to them.
 import { FIRST_VIEW } from "./inside_view.js";
-import { ServiceError, fetchModels } from "./service.js";
 import { button, element, keepingFocus, paragraph } from "./dom.js";
+import { createAsking } from "./asking.js";
 import { createExplaining } from "./explaining.js";
 import { createStore, recall, remember, scoped } from "./store.js";
 import { createTranslating } from "./translating.js";
 import { dressDocument, fillHeader, followSystem } from "./shell.js";
+import { fetchModels } from "./service.js";
 import { firstPair } from "./language_bar.js";
 import { insidePage } from "./inside_page.js";
 import { keptGlossaries } from "./glossary.js";
@@ -31,6 +32,7 @@ const store = createStore({
 const view = createStore(FIRST_VIEW);
 const translating = createTranslating(store);
 const explaining = createExplaining(store);
+const loading = createAsking(store, (failure) => store.set({ failure }));
 let [scope, shown] = [null, null];
 
 function explainAgain() {
@@ -90,16 +92,13 @@ function bringSentence() {
   explainAgain();
 }
 
-async function load() {
-  try {
-    const served = await fetchModels();
+function load() {
+  loading.ask(async (signal) => {
+    const served = await fetchModels(signal);
     store.set({ served, failure: null, keyNeeded: served.api_key_required, ...firstPair(served, recall("pair", {})) });
     followAddress();
     redraw();
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    store.set({ failure: { kind: error.kind, message: error.message, seconds: error.seconds ?? 3 } });
-  }
+  });
 }
 
 /** What the main part shows: {node, release}. */

@@ -61,6 +61,8 @@ export const ENGLISH = {
   "glossary.missed": "could not be used",
 
   "error.busy": "The service has its hands full. Another try in {seconds} s.",
+  "error.full": "The service has had its hands full at every try. Try again in a while.",
+  "error.late": "The service gave up: {message}",
   "error.offline": "You are offline. Text you write stays here.",
   "error.unreachable": "The service cannot be reached. Is it still running?",
   "error.broken": "The service gave an answer that cannot be read. Its log may say why.",

@@ -61,6 +61,8 @@ export const CHINESE = {
   "glossary.missed": "未能使用",
 
   "error.busy": "服务正忙，{seconds} 秒后再试。",
+  "error.full": "服务一直很忙，请过一会儿再试。",
+  "error.late": "服务放弃了这项请求：{message}",
   "error.offline": "当前没有网络连接。您写的文字仍保留在这里。",
   "error.unreachable": "无法连接到服务。它还在运行吗？",
   "error.broken": "服务的回答无法读取，原因也许在它的日志里。",
