@@ -126,6 +126,16 @@ def test_another_translation_can_be_taken_and_copied(translate):
     assert copied(tab) == "le chats dort."
 
 
+@pytest.mark.parametrize(("most", "best"), [(0, 1), (1, 2), (10, 4)])
+def test_as_many_translations_are_asked_for_as_the_service_allows(show, service, monkeypatch, most, best):
+    monkeypatch.setitem(stand_in.LIMITS, "alternatives", most)
+    tab = show()
+    tab.locator("#source-text").fill("The cat sleeps.")
+    expect(tab.locator("#translation-heard")).to_have_text("le chat dort.")
+    assert [body["best"] for body in service.asked("/api/translate")] == [best]
+    expect(tab.locator(".alternative")).to_have_count(best if best > 1 else 0)
+
+
 def test_sentences_are_parted_as_the_target_has_it(translate, monkeypatch):
     made = stand_in._sentence
     monkeypatch.setattr(stand_in, "_sentence", lambda *given: {**made(*given), "target_before": ""})

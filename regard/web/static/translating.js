@@ -26,7 +26,7 @@ export function createTranslating(store) {
     store.set({ status: { kind: "forming" } });
     const streamed = await streamAnswer(body, signal, (partial) => store.set({ partial }));
     if (streamed) finish(streamed, text, "forming");
-    const best = Math.max(1, Math.min(TRANSLATIONS, state.served.limits.alternatives));
+    const best = Math.min(TRANSLATIONS, 1 + state.served.limits.alternatives);  // the best, and others beside it
     finish(await fetchAnswer("api/translate", { ...body, best, alignment: true }, signal), text, "done");
   }
 
