@@ -1,5 +1,5 @@
 // The page of the service: one store, two views, and the address that leads to them.
-import { FIRST_VIEW } from "./inside_view.js";
+import { FIRST_LOOK, FIRST_VIEW } from "./inside_view.js";
 import { button, element, keepingFocus, paragraph } from "./dom.js";
 import { createAsking } from "./asking.js";
 import { createExplaining } from "./explaining.js";
@@ -58,6 +58,7 @@ function keyField(say) {
 function openInside({ text, translation }) {
   history.pushState(null, "", "#view=inside");
   store.set({ view: "inside", insideText: text, insideTranslation: translation, explanation: null });
+  view.set(FIRST_LOOK);
   document.getElementById("main").focus();
   window.scrollTo(0, 0);
   explaining.ask(text, translation);
@@ -69,12 +70,14 @@ function followAddress() {
   const asked = { view: "translate", ...readAddress(location.hash) };
   const { served } = store.get();
   const pair = asked.source && asked.target && served ? firstPair(served, asked) : {};
-  view.set(Object.fromEntries(Object.entries(asked).filter(([name]) => name in FIRST_VIEW)));
+  const ways = Object.fromEntries(Object.entries(asked).filter(([name]) => name in FIRST_VIEW));
   if (asked.text === undefined || !served) {
+    view.set(ways);
     store.set({ ...pair, view: asked.view });
   } else if (asked.view === "inside") {
     const { text, translation = null } = asked;
     store.set({ ...pair, insideText: text, insideTranslation: translation, explanation: null, view: "inside" });
+    view.set({ ...FIRST_VIEW, ...ways });  // now that no picture of another sentence is left to take it for its own
     redraw();
     explaining.ask(text, translation);
   } else {

@@ -1,6 +1,6 @@
 // The Look inside view of the service: a form for the sentence and its translation, then what was found.
 import { button, element, paragraph } from "./dom.js";
-import { insideView } from "./inside_view.js";
+import { FIRST_LOOK, insideView } from "./inside_view.js";
 import { languageName } from "./language.js";
 import { modelFacts, viewTools } from "./inside_head.js";
 import { scoped } from "./store.js";
@@ -48,7 +48,7 @@ function questionForm({ store, view, say, explaining }) {
     const given = target.value.trim();
     edited &&= given !== "";
     describe();
-    view.set({ step: 0 });
+    view.set(FIRST_LOOK);
     explaining.ask(source.value.trim(), edited ? given : null);
   };
   const source = sentenceField({ id: "inside-source", language: from, value: insideText, say, onEnter: () => submit(),
