@@ -90,6 +90,9 @@ def _sentence(before, source, body, best):
     words = [{"text": m[0], "start": m.start(), "stop": m.end()} for m in re.finditer(r"[\w'’]+|[^\w\s]+", source)]
     terms = {term["source"].lower(): term["target"] for term in body.get("glossary", [])}
     translations = [_translation(source, words, terms, rank, body.get("alignment")) for rank in range(best)]
+    if "{" in source:  # a span that is put back as it was: then nobody knows how likely the words were
+        for word in (word for translation in translations for word in translation["words"]):
+            word["probability"] = None
     used = [term for term in body.get("glossary", []) if term["source"].lower() in source.lower()]
     return {
         "source": source,

@@ -115,6 +115,23 @@ def test_doubt_is_shown_by_more_than_colour(translate):
     expect(tab.locator("#confidence")).to_contain_text("nobody has calibrated")
 
 
+def test_what_nobody_knows_is_not_shown_as_sure(translate):
+    tab = translate()
+    legend, words = tab.locator(".sureness li:visible"), tab.locator("#translation .said-word")
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %"])
+    tab.locator("#source-text").fill("The cat sleeps. The {dog} eats.")
+    tab.locator("#alternatives .alternative", has_text="le chat").first.wait_for()
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %", "not known"])
+    expect(tab.locator("#translation .said-word.unknown")).to_have_text(["le", "{", "chien", "}", "mange", "."])
+    dog, told = words.nth(6), "“chien” comes from “dog”; how sure the model was of it is not known."
+    expect(dog).to_have_css("text-decoration-style", "dashed")
+    expect(dog).to_have_attribute("aria-label", told)
+    dog.hover()
+    expect(tab.locator(".writing .readout")).to_have_text(told)
+    tab.locator("#source-text").fill("The cat sleeps.")
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %"])
+
+
 def test_another_translation_can_be_taken_and_copied(translate):
     tab = translate(permissions=["clipboard-read", "clipboard-write"])
     expect(tab.locator(".alternative")).to_have_count(4)
