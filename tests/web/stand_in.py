@@ -153,11 +153,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(body)
         elif self.path == "/api/explain":
             given = body["translation"]
-            target = given or translated(body)["text"]
+            own = translated(body)["text"]
             languages = (body["source"], body["target"])
             if self.server.hold is not None:
                 self.server.go_on.wait(timeout=60)
-            self._json(explanation(body["text"], target, forced=given is not None, languages=languages))
+            forced = given is not None
+            self._json(explanation(body["text"], given or own, own=own, forced=forced, languages=languages))
 
     def _stream(self, body):
         self.send_response(200)

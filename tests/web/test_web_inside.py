@@ -57,6 +57,36 @@ def test_the_target_can_be_edited_and_the_model_made_to_write_it(look, service):
     expect(tab.locator("#inside-target")).to_have_value(OWN)
 
 
+def test_the_other_translations_can_be_looked_into(look, service):
+    tab = look()
+    others = tab.locator("#others .other")
+    expect(tab.locator("#others h3")).to_have_text("Other translations")
+    expect(others).to_have_text([f"{OWN} (2)−0.20", f"{OWN} (3)−0.30"])
+    tab.locator("#inside-source").fill("something else, not asked for")
+    others.nth(1).focus()
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#steps > .tell")).to_contain_text("The translation was given")
+    expect(tab.locator("#inside-source")).to_have_value(SENTENCE)
+    expect(tab.locator("#inside-target")).to_have_value(f"{OWN} (3)")
+    expect(tab.locator("#inside-target")).to_be_focused()
+    assert service.asked("/api/explain")[-1]["translation"] == f"{OWN} (3)"
+    expect(tab.locator("#others h3")).to_have_text("What it would have written itself")
+    expect(others).to_have_text([f"{OWN}−0.20", f"{OWN} (2)−0.30"])
+    others.first.click()
+    tab.locator(".beam-figure").wait_for()
+    assert service.asked("/api/explain")[-1]["translation"] is None
+    expect(tab.locator("#inside-target")).to_have_value(OWN)
+
+
+def test_where_the_search_found_nothing_else_there_is_no_list(new_tab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(self_contained_page(explanation() | {"alternatives": []}), encoding="utf-8")
+    tab = new_tab("file:")
+    tab.goto(path.as_uri())
+    wait_for_pictures(tab)
+    expect(tab.locator("#others")).to_have_count(0)
+
+
 def test_an_emptied_sentence_ends_the_wait_for_its_explanation(look, service):
     tab = look()
     service.hold = 1
@@ -136,13 +166,13 @@ def test_kinds_and_drawings_are_chosen_by_keys_and_keep_the_focus(look):
 
 def test_a_token_is_isolated_both_ways_in_lines(look):
     tab = look(fragment="&drawing=lines")
-    asking = tab.get_by_role("button", name="était")
+    asking = tab.get_by_role("button", name="était", exact=True)
     asking.hover()
     readout = tab.locator("#attention-figure .readout")
     expect(readout).to_have_text(starting("“était” looks at “"))
     strong = "nodes => nodes.filter((node) => Number(node.getAttribute('stroke-opacity')) > 0.11).length"
     assert 0 < tab.locator(".wire").evaluate_all(strong) <= 5
-    tab.get_by_role("button", name="animal").nth(1).hover()
+    tab.get_by_role("button", name="animal", exact=True).nth(1).hover()
     expect(readout).to_have_text(starting("“animal” is looked at by “"))
     tab.mouse.move(2, 2)
     expect(readout).to_have_text(starting("Point at a cell"))
@@ -325,9 +355,9 @@ def test_a_link_keeps_the_side_of_the_attribution_and_what_is_singled_out(look, 
 
 def test_a_word_that_is_kept_in_the_lines_is_in_the_link(look, show, service):
     tab = look(fragment="&drawing=lines", permissions=["clipboard-read", "clipboard-write"])
-    tab.get_by_role("button", name="était").click()
+    tab.get_by_role("button", name="était", exact=True).click()
     other = show(copied_link(tab).removeprefix(service.address))
-    expect(other.get_by_role("button", name="était")).to_have_attribute("aria-pressed", "true")
+    expect(other.get_by_role("button", name="était", exact=True)).to_have_attribute("aria-pressed", "true")
 
 
 def test_a_link_followed_in_the_same_tab_keeps_what_it_names(look):
@@ -358,6 +388,8 @@ def test_the_same_view_is_one_file_that_opens_from_the_disk(new_tab, tmp_path, l
     expect(tab.locator(".said")).to_have_text(explanation()["source"]["text"])
     expect(tab.locator("html")).to_have_attribute("lang", {"en": "en", "zh": "zh-CN"}[language])
     expect(tab.locator(".thumb[aria-checked=true]")).to_have_id("head-1")
+    expect(tab.locator("#others li")).to_have_text([starting(each["text"]) for each in explanation()["alternatives"]])
+    expect(tab.locator("#others button")).to_have_count(0)
     tab.locator("#language-switch").click()
     expect(tab.locator("html")).to_have_attribute("lang", {"en": "zh-CN", "zh": "en"}[language])
     tab.locator("#theme-switch").click()

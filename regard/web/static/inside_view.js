@@ -137,9 +137,12 @@ function notesSection(say) {
     element("div", { class: "columns" }, ["attention", "attribution", "probability", "words"].map(note)));
 }
 
-/** The whole view of an explanation that was read; `view` is a store of FIRST_VIEW's keys. */
-export function insideView({ explanation, view, say }) {
+/**
+ * The whole view of an explanation that was read; `view` is a store of FIRST_VIEW's keys. `onTake(translation)` looks
+ * into another translation, where that can be asked for.
+ */
+export function insideView({ explanation, view, say, onTake = null }) {
   const sections = [attentionSection, stepsSection, attributionSection, positionsSection]
-    .map((section) => section({ explanation, view, say }));
+    .map((section) => section({ explanation, view, say, onTake }));
   return element("div", { class: "inside" }, sections, notesSection(say));
 }

@@ -167,6 +167,11 @@ export const ENGLISH = {
   "beam.column.total": "log-probability in all",
   "beam.column.state": "state",
 
+  "others.title": "Other translations",
+  "others.title.forced": "What it would have written itself",
+  "others.text": "What the search found, best first. The score is the log-probability divided by the length penalty.",
+  "others.take": "Take one to look into it.",
+
   "reasons.title": "What it looked at, and what mattered",
   "reasons.text": "Looking is not the same as needing. On the left, how much each word counted for the probability of the one that was written; on the right, where the attention went. Where they differ, trust neither alone.",
   "choose.attributed": "What the shares are of",

@@ -167,6 +167,11 @@ export const CHINESE = {
   "beam.column.total": "累计对数概率",
   "beam.column.state": "状态",
 
+  "others.title": "其他译法",
+  "others.title.forced": "模型自己会写的译文",
+  "others.text": "搜索找到的译文，从好到差。得分是对数概率除以长度惩罚。",
+  "others.take": "选中一种，即可查看它。",
+
   "reasons.title": "看了什么，什么重要",
   "reasons.text": "看到不等于需要。左边是每个词对所写之词的概率有多大分量，右边是注意力去了哪里。两者不同时，哪一个都不要单独相信。",
   "choose.attributed": "份额属于",

@@ -4,6 +4,7 @@ import { button, element, paragraph, titledSection, withVariables } from "./dom.
 import { decimal, percent } from "./numbers.js";
 import { groupsOf, spelled } from "./explanation.js";
 import { mergeMatrix, pool, rowOf } from "./weights.js";
+import { othersCard } from "./others.js";
 
 const PAUSE_OF_PLAY = 900;
 const SPACE_MARK = "\u2581";
@@ -71,8 +72,8 @@ function playButton(view, slider, count, say) {
   return node;
 }
 
-/** The section; `view` is the store that holds `step`. */
-export function stepsSection({ explanation, view, say }) {
+/** The section; `view` is the store that holds `step`, `onTake` hears of another translation to look into. */
+export function stepsSection({ explanation, view, say, onTake }) {
   const { steps, target, model } = explanation;
   const words = groupsOf(explanation, "source", true);
   const each = target.tokens.map((_, index) => ({ start: index, stop: index + 1 }));
@@ -106,5 +107,6 @@ export function stepsSection({ explanation, view, say }) {
   return titledSection("steps", say("steps.title"),
     paragraph("tell", say(target.forced ? "steps.text.forced" : "steps.text")),
     element("div", { class: "card" }, controls, stage),
-    beam ? element("div", { class: "card" }, beam.node) : paragraph("small aside", say("beam.none")));
+    beam ? element("div", { class: "card" }, beam.node) : paragraph("small aside", say("beam.none")),
+    othersCard({ explanation, say, onTake }));
 }
