@@ -218,6 +218,24 @@ def test_the_slider_replays_the_steps(look):
     expect(tab.locator("#steps .written")).to_have_text(f"{OWN}</s>")
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_translation_that_was_cut_off_says_so(new_tab, tmp_path, finished):
+    given = explanation(SENTENCE, OWN, finished=finished)
+    path = tmp_path / "page.html"
+    path.write_text(self_contained_page(given), encoding="utf-8")
+    tab = new_tab("file:")
+    tab.goto(path.as_uri() + f"#step={len(given['steps'])}")
+    wait_for_pictures(tab)
+    expect(tab.locator(".inside > .status")).to_have_count(0 if finished else 1)
+    expect(tab.locator("#steps mark")).to_have_text("</s>" if finished else "cut off")
+    expect(tab.locator("#step")).to_have_attribute("aria-valuetext", re.compile("</s>$" if finished else "cut off$"))
+    expect(tab.locator(".candidates .taken")).to_have_count(1 if finished else 0)
+    expect(tab.locator(".candidates li")).to_have_count(6)
+    expect(tab.locator(".step-stage .small")).to_contain_text("Rank 1" if finished else "</s> had rank 1")
+    tab.locator("#step").press("ArrowLeft")
+    expect(tab.locator(".candidates .taken")).to_have_count(1)
+
+
 def test_it_plays_by_itself(look):
     tab = look()
     stop_clock(tab)

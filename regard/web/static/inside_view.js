@@ -1,5 +1,5 @@
 // Look inside: the attention of a sentence pair, its decoding step by step, its attribution and its positions.
-import { PARTS, SIDES, attributionOf, groupsOf, languagesOf, partOf } from "./explanation.js";
+import { PARTS, SIDES, attributionOf, groupsOf, isCutOff, languagesOf, partOf } from "./explanation.js";
 import { choiceName, headPicker } from "./picker.js";
 import { chosenMatrix } from "./weights.js";
 import { createStore } from "./store.js";
@@ -144,5 +144,6 @@ function notesSection(say) {
 export function insideView({ explanation, view, say, onTake = null }) {
   const sections = [attentionSection, stepsSection, attributionSection, positionsSection]
     .map((section) => section({ explanation, view, say, onTake }));
-  return element("div", { class: "inside" }, sections, notesSection(say));
+  const cutOff = isCutOff(explanation) ? paragraph("status", say("target.cut")) : null;
+  return element("div", { class: "inside" }, cutOff, sections, notesSection(say));
 }

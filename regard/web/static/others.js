@@ -17,6 +17,6 @@ export function othersCard({ explanation: { alternatives, model, target }, say, 
   };
   return element("div", { class: "card", id: "others" },
     element("h3", {}, say(target.forced ? "others.title.forced" : "others.title")),
-    paragraph("small", say("others.text"), onTake ? ` ${say("others.take")}` : null),
+    paragraph("small", say(onTake ? "others.text.take" : "others.text")),
     element("ol", {}, alternatives.map(row)));
 }
