@@ -60,7 +60,9 @@ class ExplainedTarget(ExplainedSource):
 
     read: list[str] = Field(description="what the decoder reads at each step: the target, one token later")
     forced: bool = Field(description="whether it was given; otherwise it is the model's own")
-    finished: bool = Field(description="whether the model ended it, and not the limit of its length")
+    finished: bool = Field(
+        description="whether the model ended it, and not the limit of its length or the guard against loops"
+    )
 
 
 class AttentionArrays(Part):

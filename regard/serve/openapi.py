@@ -35,7 +35,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         413: "The body is too large",
         415: "The body is neither JSON nor a form",
         429: "Too many requests; Retry-After says when to go on",
-        503: "The server is busy, and Retry-After says when to try again; or it took too long",
+        503: "The server is busy, and Retry-After says when to try again; or, without one, the work took too long",
     }.items()
 }
 
