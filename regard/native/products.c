@@ -19,7 +19,8 @@ INLINE void put(vector value, int part, const RowBlock *block, int row) {
 INLINE void float_block(const int count, const RowBlock *block) {
     const long inputs = block->inputs, distance = block->row_distance, step = block->step, next = block->next;
     const long panel_step = block->panel_step;
-    const float *panel = block->panel, *x = block->x, *to = block->to;
+    const float *panel = block->panel, *x = block->x;
+    float *to = block->to;
 #define DECLARE(row, name) VALUES(vector, name, all(0))
 #define CONTINUE(row, name)                                                                      \
     if (count > row) {                                                                           \
@@ -32,10 +33,23 @@ INLINE void float_block(const int count, const RowBlock *block) {
         name##0 += factor * weight0, name##1 += factor * weight1;                     \
         if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;    \
     }
+#define JOIN(row, name)                                                               \
+    if (count > row) {                                                                \
+        name##0 += bias0, name##1 += bias1;                                           \
+        if (VECTORS > 2) name##2 += bias2, name##3 += bias3;                          \
+    }
+#define CUT(row, name)                                                                \
+    name##0 = larger(name##0, all(0)), name##1 = larger(name##1, all(0));             \
+    if (VECTORS > 2) name##2 = larger(name##2, all(0)), name##3 = larger(name##3, all(0));
+#define INCREASE(row, name)                                                           \
+    if (count > row) {                                                                \
+        name##0 += load(to + row * next), name##1 += load(to + row * next + LANES);                \
+        if (VECTORS > 2) name##2 += load(to + row * next + 2 * LANES), name##3 += load(to + row * next + 3 * LANES); \
+    }
 #define PUT(row, name)                                                                \
     if (count > row) {                                                                \
-        put(name##0, 0, block, row), put(name##1, 1, block, row);                     \
-        if (VECTORS > 2) put(name##2, 2, block, row), put(name##3, 3, block, row);    \
+        store(to + row * next, name##0), store(to + row * next + LANES, name##1);                     \
+        if (VECTORS > 2) store(to + row * next + 2 * LANES, name##2), store(to + row * next + 3 * LANES, name##3);    \
     }
     EACH_ROW(DECLARE)
     if (!block->begins) {
@@ -43,12 +57,26 @@ INLINE void float_block(const int count, const RowBlock *block) {
     }
     const float *ahead = block->ahead;
     const long ahead_step = block->ahead_step;
+#pragma GCC unroll 4
     for (long n = 0; n < inputs; n++, x += step, panel += panel_step, ahead += ahead_step) {
         __builtin_prefetch(ahead, 0, 2);
         const vector weight0 = load(panel), weight1 = load(panel + LANES);
         const vector weight2 = VECTORS > 2 ? load(panel + 2 * LANES) : weight0;
         const vector weight3 = VECTORS > 2 ? load(panel + 3 * LANES) : weight1;
         EACH_ROW(ADD)
+    }
+    if (block->adds) {
+        EACH_ROW(INCREASE)
+    }
+    if (block->ends && block->bias) {
+        const float *bias = block->bias;
+        VALUES(vector, bias, all(0))
+        bias0 = load(bias), bias1 = load(bias + LANES);
+        if (VECTORS > 2) bias2 = load(bias + 2 * LANES), bias3 = load(bias + 3 * LANES);
+        EACH_ROW(JOIN)
+    }
+    if (block->ends && block->positive) {
+        EACH_ROW(CUT)
     }
     EACH_ROW(PUT)
 #undef DECLARE
