@@ -78,7 +78,7 @@ def measure(rounds: int) -> ProductsReport:
         for name, layer in wanted.items():
             rows += _measure_layer(name, layer, rounds)
             task.advance(1, name)
-    slow = "this processor has no AVX-512" if why_not() is None else why_not()
+    slow = "this processor has neither AVX-512 nor AVX2" if why_not() is None else why_not()
     return ProductsReport(rows, None if multiplies_fast() else slow)
 
 
