@@ -151,7 +151,7 @@ static void multiply_panel(Left *left, RowBlock block, long columns, Ahead ahead
         if (NARROW_PANELS) {
             fetch_some(&ahead);
             for (long n = 0; n < count; n++) __builtin_prefetch(block.to + n * block.next, 1, 3);
-            if (!left->space) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
+            if (block.step == 1) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
         }
         if (columns == PANEL)
             multiply_rows(count, &block);
