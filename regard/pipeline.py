@@ -34,7 +34,7 @@ from regard.run_folder import FINISHED, open_run
 from regard.search.options import plain_search
 from regard.search.translator import Translator
 from regard.text.profiles import learn_profiles, save_profiles
-from regard.train.checkpoint import CHECKPOINTS
+from regard.train.checkpoint import CHECKPOINTS, CheckpointStore
 from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.probe import agreed_precision
@@ -131,7 +131,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     model = build_model(config.model, *sizes, config.seed)
     place_pretrained_vectors(model, config.model, tokenizers)
-    if config.model.start is not None and not (run / CHECKPOINTS).exists():
+    if config.model.start is not None and not team.told([CheckpointStore(run / CHECKPOINTS).begun])[0]:
         place_start(model, config)
     place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
     batches = TrainingBatches(prepared, tokenizers, config, pinned=device.type == "cuda", **place)

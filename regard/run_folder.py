@@ -12,7 +12,7 @@ from regard.errors import ConfigError, RegardError
 from regard.models.folder import CONFIG
 from regard.models.start import read_start
 from regard.recipe import format_config, load_config
-from regard.train.checkpoint import CHECKPOINTS
+from regard.train.checkpoint import CHECKPOINTS, CheckpointStore
 from regard.train.log import check_tensorboard
 
 SAME_RUN = ("seed", "data", "tokenizer", "model")
@@ -33,7 +33,7 @@ def check_run(config: Config, run: Path) -> None:
             key = _first_difference(section, before, config)
             raise ConfigError(f"{run}: holds another run, with another `{key}`; choose another folder with --run")
     unlike = _unlike_its_checkpoints(before.train, config.train)
-    if unlike is not None and (run / CHECKPOINTS).exists():
+    if unlike is not None and CheckpointStore(run / CHECKPOINTS).begun:
         raise ConfigError(
             f"{run}: its checkpoints were made with `train.{unlike}` = {getattr(before.train, unlike)!r}; go on with "
             "that, or choose another folder with --run"
@@ -65,7 +65,7 @@ def open_run(config: Config, run: Path, must_resume: bool) -> None:
 
 def _has_begun(run: Path) -> bool:
     """Whether there is anything that follows from a configuration: a vocabulary, or checkpoints."""
-    return Tokenizers.exist(run) or (run / CHECKPOINTS).exists()
+    return Tokenizers.exist(run) or CheckpointStore(run / CHECKPOINTS).begun
 
 
 def _unlike_its_checkpoints(before: TrainConfig, now: TrainConfig) -> str | None:

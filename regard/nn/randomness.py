@@ -30,7 +30,7 @@ class Randomness:
         self._drawn = 0
         self._first_row = 0
         self._rows_in_all: int | None = None
-        self._pools: dict[tuple[float, torch.device], Tensor] = {}
+        self._pools: dict[tuple[float, torch.device, torch.dtype], Tensor] = {}
 
     def begin(self, *key: int, first_row: int = 0, rows_in_all: int | None = None) -> None:
         """Start the masks of one forward pass: the same key gives the same masks.
@@ -42,30 +42,36 @@ class Randomness:
         self._drawn = 0
         self._first_row, self._rows_in_all = first_row, rows_in_all
 
-    def mask(self, shape: torch.Size, probability: float, device: torch.device) -> Tensor:
-        """A mask of `shape` [rows, ...]: zero with `probability`, else 1 / (1 - probability)."""
+    def mask(
+        self, shape: torch.Size, probability: float, device: torch.device, dtype: torch.dtype = torch.float32
+    ) -> Tensor:
+        """A mask of `shape` [rows, ...]: zero with `probability`, else 1 / (1 - probability).
+
+        It is drawn on the device that it is for; one kind of device may draw others than another does.
+        """
         self._drawn += 1
         number = mix(*self._key, self._drawn)
         elements = shape.numel()
         in_a_row = elements // max(1, shape[0])
         before, in_all = self._first_row * in_a_row, in_a_row * (self._rows_in_all or shape[0])
         if in_all > POOL_ELEMENTS // 2:
-            return _draw(in_all, probability, number, device)[before : before + elements].view(shape)
+            return _draw(in_all, probability, number, device, dtype)[before : before + elements].view(shape)
         offset = number % (POOL_ELEMENTS - in_all + 1) + before
-        return self._pool(probability, device)[offset : offset + elements].view(shape)
+        return self._pool(probability, device, dtype)[offset : offset + elements].view(shape)
 
-    def _pool(self, probability: float, device: torch.device) -> Tensor:
-        pool = self._pools.get((probability, device))
+    def _pool(self, probability: float, device: torch.device, dtype: torch.dtype) -> Tensor:
+        pool = self._pools.get((probability, device, dtype))
         if pool is None:
             number = mix(self._seed, round(probability * 1e9))
-            pool = self._pools[probability, device] = _draw(POOL_ELEMENTS, probability, number, device)
+            pool = _draw(POOL_ELEMENTS, probability, number, device, dtype)
+            self._pools[probability, device, dtype] = pool
         return pool
 
 
-def _draw(elements: int, probability: float, seed: int, device: torch.device) -> Tensor:
-    generator = torch.Generator().manual_seed(seed)
-    kept = torch.rand(elements, generator=generator) >= probability
-    return kept.to(device=device, dtype=torch.float32).mul_(1 / (1 - probability))
+def _draw(elements: int, probability: float, seed: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    generator = torch.Generator(device).manual_seed(seed)
+    kept = torch.rand(elements, generator=generator, device=device) >= probability
+    return kept.to(dtype).mul_(1 / (1 - probability))
 
 
 class Dropout(nn.Module):
@@ -81,8 +87,8 @@ class Dropout(nn.Module):
         return self.training and self.probability > 0
 
     def mask(self, x: Tensor) -> Tensor | None:
-        """The factors for the elements of x; None where all stay as they are."""
-        return self.randomness.mask(x.shape, self.probability, x.device) if self.active else None
+        """The factors for the elements of x, of its type; None where all stay as they are."""
+        return self.randomness.mask(x.shape, self.probability, x.device, x.dtype) if self.active else None
 
     def forward(self, x: Tensor) -> Tensor:
         mask = self.mask(x)

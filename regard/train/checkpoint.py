@@ -60,6 +60,11 @@ class Checkpoint:
             raise DamagedCheckpoint(path, f"{FACTS} cannot be read ({error})") from None
         return cls(path, manifest.step, manifest.score, manifest.interim, facts, manifest)
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """What tells it from others of its run: its step, and which of that step's it is."""
+        return _age(self.path.name)
+
     def tensors(self) -> dict[str, Tensor]:
         """Its tensors by name; made from the very bytes that are verified."""
         content = read_verified(self.path, self._manifest, TENSORS)
@@ -104,8 +109,7 @@ class CheckpointStore:
                 manifest = Manifest(path.name, step, score, interim, describe_files(aside))
                 (aside / MANIFEST).write_bytes(seal(manifest))
         except RegardError as error:
-            newest = self.latest_step()
-            raise RegardError(f"{error}. {_what_is_left(newest)}") from error
+            raise RegardError(f"{error}. {self._what_is_left()}") from error
         self._prune(path)
         return path
 
@@ -119,6 +123,10 @@ class CheckpointStore:
         damaged: list[DamagedCheckpoint] = []
         found = (checkpoint for path in self._paths() if (checkpoint := _open_or_warn(path, damaged)))
         return next(found, None) or next(iter(self._nothing_good(damaged)), None)
+
+    def at(self, step: int, number: int) -> Checkpoint:
+        """The checkpoint at that place, and no other; `DamagedCheckpoint` where it is not there, or not good."""
+        return Checkpoint.open(self.folder / _name(step, number))
 
     def last(self, count: int) -> list[Checkpoint]:
         """The newest good checkpoints of `count` different steps, interim ones left out, or as many as there are."""
@@ -147,9 +155,22 @@ class CheckpointStore:
             return list(found.values())
         return self._nothing_good(damaged)
 
+    @property
+    def begun(self) -> bool:
+        """Whether there is a checkpoint, good or not; neither an empty folder is one, nor what a killed save left."""
+        return bool(self._paths())
+
     def latest_step(self) -> int | None:
         """The step of the newest checkpoint that looks whole; nothing is read but its manifest."""
         return next((manifest.step for _, manifest in _manifests(self._paths(), [], quiet=True)), None)
+
+    def _what_is_left(self) -> str:
+        """What there is to go on from, read to its last byte: a disk that takes no more may have lost more."""
+        paths = self._paths()
+        good = next(filter(None, (_open_or_warn(path, []) for path in paths)), None)
+        if good is not None:
+            return f"The checkpoint of step {good.step} is intact"
+        return "No checkpoint there is intact" if paths else "There is no checkpoint yet"
 
     def _paths(self) -> list[Path]:
         """All checkpoints, good or not, the newest first."""
@@ -170,9 +191,8 @@ class CheckpointStore:
         A folder cannot be replaced in one stroke. So the second one of a step stands beside the first until it
         is safe, and counts as newer.
         """
-        name = f"step-{step:08d}"
         taken = [_age(path.name)[1] for path in self._paths() if _step_of(path) == step]
-        return f"{name}.{max(taken) + 1}" if taken else name
+        return _name(step, max(taken, default=0) + 1)
 
     def _prune(self, saved: Path) -> None:
         """Remove what need not be kept. What is newer than the one just saved stays until its step comes again."""
@@ -207,8 +227,8 @@ class CheckpointStore:
         )
 
 
-def _what_is_left(newest: int | None) -> str:
-    return "There is no checkpoint yet" if newest is None else f"The checkpoint of step {newest} is intact"
+def _name(step: int, number: int) -> str:
+    return f"step-{step:08d}" + (f".{number}" if number > 1 else "")
 
 
 def _age(name: str) -> tuple[int, int]:

@@ -204,10 +204,12 @@ class Trainer:
             self.log.write(step, "overflow", next_scale=self.precision.scale, seconds=seconds)
 
     def _bad_step(self, batches: list[Batch], step: int, loss: float, norm: float) -> None:
+        """Count a step that is not applied, and name the pairs that all processes had in it."""
         standing = self.session.standing
         standing.bad_steps += 1
         standing.bad_in_a_row += 1
-        pairs = [int(index) for batch in batches for index in batch.indices]
+        own = [int(index) for batch in batches for index in batch.indices]
+        pairs = [int(index) for share in self.team.gathered(own) for index in share]
         named = ", ".join(map(str, pairs[:8])) + (", …" if len(pairs) > 8 else "")
         note(f"step {step}: loss {loss}, gradient norm {norm}: not applied (training pairs {named})")
         if self.team.leads:

@@ -87,7 +87,7 @@ def optimiser_state(model: nn.Module, optimiser: torch.optim.Optimizer) -> dict[
 
 
 def restore_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, state: Mapping[str, Tensor]) -> None:
-    """Put saved tensors back, beside the parameters they belong to."""
+    """Put saved tensors back, on the devices of the parameters they belong to: a fused step counts there, too."""
     parameters = dict(model.named_parameters())
     with_momentum = {
         parameter for group in optimiser.param_groups if "momentum" in group for parameter in group["params"]
@@ -101,5 +101,4 @@ def restore_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, state:
                 f"the checkpoint holds another optimiser's `{full_name}`: go on with the `train.optimiser` that the "
                 "run began with, or choose another folder with --run"
             )
-        place = torch.device("cpu") if key == "step" else parameters[name].device
-        optimiser.state[parameters[name]][key] = value.to(place)
+        optimiser.state[parameters[name]][key] = value.to(parameters[name].device)

@@ -62,19 +62,23 @@ class Session:
         return self.standing.step > 0 and self._saved_step != self.standing.step
 
     def resume(self) -> Checkpoint | None:
-        """Go back to the newest good checkpoint, if there is one."""
-        checkpoint = self.store.latest()
-        if checkpoint is not None:
-            self._restore(checkpoint)
+        """Go back to the newest good checkpoint, if there is one: the leading process says which, and all read it."""
+        newest = self.store.latest() if self.team.leads else None
+        step, number = map(int, self.team.told(newest.place if newest else (0, 0)))
+        if not number:
+            return None
+        with self.team.all_or_none():
+            checkpoint = newest or self.store.at(step, number)
+            tensors = checkpoint.tensors()
+        self._restore(checkpoint, self._parts(tensors))
         return checkpoint
 
-    def _restore(self, checkpoint: Checkpoint) -> None:
-        tensors = self._parts(checkpoint.tensors())
+    def _restore(self, checkpoint: Checkpoint, tensors: dict[str, Tensor]) -> None:
         load_weights(self.model, _below("model.", tensors), checkpoint.path)
         restore_optimiser(self.model, self.optimiser, _below("optimiser.", tensors))
         if self.average is not None:
             self.average.restore(_below("average.", tensors))
-        self.standing = Standing.from_facts(checkpoint.facts)
+        self.standing = Standing.from_facts(checkpoint.facts, checkpoint.path)
         self._saved_step = None if checkpoint.interim else checkpoint.step
 
     def _parts(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

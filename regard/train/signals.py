@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -94,12 +94,12 @@ def stop_request() -> Iterator[StopRequest]:
 def _watched(request: StopRequest) -> Iterator[None]:
     """Watch over signals from a thread of its own.
 
-    Python looks at a signal between two of its own instructions, and learning a large vocabulary is one call of a
-    library that takes a minute.
+    Python looks at a signal between two of its own instructions. Learning a large vocabulary is one call of a library
+    that takes a minute, and waiting for another process is one that may never come back.
     """
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    reader, writer = socket.socketpair()
+    writer.setblocking(False)
+    before = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
     if before != -1:  # somebody else, such as asyncio, waits for signals in this way: leave it to them
         signal.set_wakeup_fd(before)
     threading.Thread(target=_watch, args=(reader, request), name="regard-signals", daemon=True).start()
@@ -108,16 +108,31 @@ def _watched(request: StopRequest) -> Iterator[None]:
     finally:
         if before == -1:
             signal.set_wakeup_fd(-1)
-        os.close(writer)
+        writer.close()
 
 
-def _watch(reader: int, request: StopRequest) -> None:
-    """Leave in the place of a main thread that does not come back to Python, where nothing would be lost by that."""
-    while number := int.from_bytes(os.read(reader, 1)):
-        deadline = time.monotonic() + GRACE
-        while number in SIGNALS and not request and request.raises and time.monotonic() < deadline:
-            time.sleep(0.05)
-        if number in SIGNALS and not request and request.raises:
-            print(f"regard: {_NOTHING_LOST}", file=sys.stderr, flush=True)
-            os._exit(128 + number)
-    os.close(reader)
+def _watch(reader: socket.socket, request: StopRequest) -> None:
+    """Leave in the place of a main thread that does not come back to Python.
+
+    At the second signal, whatever it does; after the first, and some grace, where nothing would be lost by that.
+    """
+    with reader:
+        first = _next_signal(reader)
+        reader.settimeout(GRACE)
+        try:
+            second = _next_signal(reader)
+        except TimeoutError:
+            if first and not request and request.raises:
+                print(f"regard: {_NOTHING_LOST}", file=sys.stderr, flush=True)
+                os._exit(128 + first)
+            reader.settimeout(None)
+            second = _next_signal(reader)
+        if second:
+            os._exit(128 + second)
+
+
+def _next_signal(reader: socket.socket) -> int:
+    """Wait for a signal that asks to stop; 0 when no more will come."""
+    while (number := int.from_bytes(reader.recv(1))) and number not in SIGNALS:
+        pass
+    return number

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from regard.data.batches import START, Position
+from regard.errors import RegardError
 
 
 @dataclass
@@ -40,5 +42,13 @@ class Standing:
         return {**asdict(self), "position": self.position.to_json()}
 
     @classmethod
-    def from_facts(cls, facts: dict[str, Any]) -> Standing:
+    def from_facts(cls, facts: dict[str, Any], checkpoint: Path) -> Standing:
+        """What `to_facts` wrote into a checkpoint; RegardError where another version wrote something else."""
+        known = {field.name for field in fields(cls)}
+        for key in sorted(known ^ facts.keys()):
+            unlike = f"its facts {'lack' if key in known else 'have'} `{key}`"
+            raise RegardError(
+                f"{checkpoint}: another version of regard made this checkpoint, for {unlike}; go on with that version, "
+                "or choose another folder with --run"
+            )
         return cls(**{**facts, "position": Position.from_json(facts["position"])})

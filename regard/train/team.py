@@ -93,6 +93,15 @@ class Team:
         """What the leading process says, in all processes."""
         return list(values)
 
+    def gathered(self, values: Sequence[float]) -> list[list[float]]:
+        """What each process says, in all processes; one may say more than another."""
+        return [list(values)]
+
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        """What is done inside must end well in all processes: where it does not, all stop, and say where and why."""
+        yield
+
     def meet(self) -> None:
         """Wait until all processes are here."""
 
@@ -137,6 +146,30 @@ class TorchTeam(Team):
         said = self._tensor(values)
         distributed.broadcast(said, src=0)
         return [float(value) for value in said.tolist()]
+
+    def gathered(self, values: Sequence[float]) -> list[list[float]]:
+        lengths = [int(length) for (length,) in self._gathered([len(values)])]
+        missing = max(lengths) - len(values)
+        said = self._gathered([*values, *[0.0] * missing]) if any(lengths) else [[]] * self.size
+        return [one[:length] for one, length in zip(said, lengths, strict=True)]
+
+    def _gathered(self, values: Sequence[float]) -> list[list[float]]:
+        """What each process says, where all say equally much."""
+        own = self._tensor(values)
+        every = [torch.empty_like(own) for _ in range(self.size)]
+        distributed.all_gather(every, own)
+        return [one.tolist() for one in every]
+
+    @contextmanager
+    def all_or_none(self) -> Iterator[None]:
+        problem = ""
+        try:
+            yield
+        except RegardError as error:
+            problem = str(error)
+        said = [bytes(map(int, message)).decode() for message in self.gathered(problem.encode())]
+        if problems := [f"process {rank} of this run: {message}" for rank, message in enumerate(said) if message]:
+            raise RegardError(f"{'; '.join(problems)}. No process goes on alone: mend that, and give the command again")
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
         return torch.tensor(values, dtype=torch.float64, device=self.device)

@@ -15,7 +15,7 @@ import signal
 import tempfile
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from multiprocessing import forkserver
@@ -99,6 +99,13 @@ class Attempt:
     def running_after(self, seconds: float) -> bool:
         self.process.join(seconds)
         return self.process.exitcode is None
+
+    def running_until(self, happened: Callable[[], Any]) -> bool:
+        """Wait for something to happen; False if the run ended before."""
+        while not happened():
+            if not self.running_after(0.01):
+                return False
+        return True
 
     def wait(self) -> End:
         # One second at a time: those in which all processes are suspended do not count.

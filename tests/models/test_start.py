@@ -12,7 +12,7 @@ from regard.errors import ConfigError, ModelFolderError
 from regard.models.folder import load_model
 from regard.pipeline import train_run
 from regard.recipe import load_config, override_config
-from regard.train import loop
+from regard.train import checkpoint, loop
 from regard.train.checkpoint import CheckpointStore
 
 
@@ -66,6 +66,25 @@ def test_an_interrupted_run_goes_on_from_its_own_checkpoint(config, tmp_path):
     assert CheckpointStore(tmp_path / "parts" / "checkpoints", 2, 1).latest_step() == 2
     train_run(whole, tmp_path / "parts")
     one, other = weights_of(tmp_path / "whole"), weights_of(tmp_path / "parts")
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in the program may catch it."""
+
+
+def test_a_run_killed_in_its_first_save_begins_with_that_model_again(config, tmp_path, monkeypatch):
+    def kill(*_):
+        raise Killed
+
+    train_run(config, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write_tensors", kill)
+        with pytest.raises(Killed):
+            train_run(config, tmp_path / "killed")
+    assert list((tmp_path / "killed" / "checkpoints").iterdir()) == []
+    train_run(config, tmp_path / "killed")
+    one, other = weights_of(tmp_path / "whole"), weights_of(tmp_path / "killed")
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 

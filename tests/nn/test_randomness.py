@@ -62,3 +62,56 @@ def test_masks_larger_than_the_pool_are_drawn():
     source.begin(1)
     shape = torch.Size((randomness.POOL_ELEMENTS // 2 + 1,))
     assert source.mask(shape, 0.5, torch.device("cpu")).shape == shape
+
+
+LARGE = torch.Size((randomness.POOL_ELEMENTS // 2 + 1,))
+SHAPES = pytest.mark.parametrize("shape", [torch.Size((64, 32)), LARGE], ids=["from the pool", "drawn"])
+
+
+@SHAPES
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_masks_are_of_the_type_of_what_they_are_for(shape, dtype):
+    def masked(dropout, x):
+        dropout.randomness.begin(1)
+        return dropout.train()(x)
+
+    dropout, wide = Dropout(0.5, Randomness()), torch.ones(shape)
+    assert masked(dropout, wide.to(dtype)).dtype == dtype
+    assert torch.equal(masked(dropout, wide.to(dtype)).float(), masked(dropout, wide))
+    assert dropout.add(wide, wide.to(dtype)).dtype == torch.float32
+
+
+@SHAPES
+def test_another_device_draws_its_masks_itself_from_the_same_seeds(shape, monkeypatch):
+    """`meta` stands for an accelerator; it has no generator, so one that notes its seed stands for it."""
+    asked = []
+
+    class Noting:
+        def __init__(self, device="cpu"):
+            self.device = torch.device(device)
+
+        def manual_seed(self, seed):
+            asked.append((self.device.type, seed))
+            return generator(seed)
+
+    def generator(seed, of=torch.Generator):
+        return of().manual_seed(seed)
+
+    monkeypatch.setattr(torch, "Generator", Noting)
+    for device in ("cpu", "meta", "meta"):
+        source = Randomness(seed=3)
+        source.begin(7, 1)
+        assert source.mask(shape, 0.5, torch.device(device)).device.type == device
+    (cpu, seed), *others = asked
+    assert cpu == "cpu"
+    assert others == [("meta", seed)] * 2
+
+
+def test_drawn_masks_are_a_function_of_their_key():
+    def drawn(*key):
+        source = Randomness(seed=3)
+        source.begin(*key)
+        return source.mask(LARGE, 0.5, torch.device("cpu"))
+
+    assert torch.equal(drawn(7, 1), drawn(7, 1))
+    assert not torch.equal(drawn(7, 1), drawn(7, 2))

@@ -347,6 +347,26 @@ def test_an_error_of_the_disk_leaves_the_last_good_one(
     assert_equal_tensors(checkpoint.tensors(), some_tensors(1))
 
 
+@pytest.mark.filterwarnings("ignore::regard.train.checkpoint.CheckpointWarning")
+@pytest.mark.parametrize(
+    ("damaged", "left"), [([2], "The checkpoint of step 1 is intact"), ([1, 2], "No checkpoint there is intact")]
+)
+def test_what_is_called_intact_was_read_to_its_last_byte(
+    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, damaged: list[int], left: str
+) -> None:
+    for path in (save(store, 1), save(store, 2)):
+        if int(path.name[-1]) in damaged:
+            content = (path / TENSORS).read_bytes()
+            (path / TENSORS).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(safetensors.torch, "save_file", fail)
+    with pytest.raises(RegardError, match=f"the disk is full.*{left}$"):
+        save(store, 3)
+
+
 def test_a_file_cut_off_in_silence_is_not_sealed(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = safetensors.torch.save_file
 

@@ -182,6 +182,24 @@ def test_state_comes_back_to_the_bit():
     assert all(torch.equal(now[name], then[name]) for name in now)
 
 
+def devices_of(optimiser) -> dict[str, str]:
+    return {key: value.device.type for state in optimiser.state.values() for key, value in state.items()}
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "muon"])
+def test_state_goes_to_the_device_of_its_parameter(name):
+    """All of it, as torch does it, too; `meta` stands for a device that is not the CPU."""
+    settings = SETTINGS.model_copy(update={"optimiser": name, "weight_decay": 0.0})
+    model, elsewhere = small_model(tie="none"), small_model(tie="none").to("meta")
+    first, other, of_torch = (build_optimiser(each, settings) for each in (model, elsewhere, elsewhere))
+    give_gradients(model, seed=1)
+    first.step()
+    restore_optimiser(elsewhere, other, optimiser_state(model, first))
+    of_torch.load_state_dict(first.state_dict())
+    assert {"exp_avg", "exp_avg_sq", "step"} <= devices_of(other).keys()
+    assert devices_of(other) == devices_of(of_torch) == dict.fromkeys(devices_of(first), "meta")
+
+
 @pytest.mark.parametrize(("before", "after"), [("adam", "muon"), ("muon", "adam"), ("muon", "adamw")])
 def test_a_run_does_not_go_on_with_another_kind_of_optimiser(before, after):
     def optimiser_for(model, name):

@@ -99,6 +99,12 @@ def test_what_checkpoints_depend_on_is_refused_before_anything_changes(change, k
     assert bytes_of(run) == before
 
 
+def test_where_no_checkpoint_was_completed_nothing_depends_on_one(config, run):
+    for path in (run / "checkpoints").iterdir():
+        path.rename(path.with_name(f".{path.name}.0123abcd.part"))
+    assert train_run(override_config(config, ["train.optimiser=muon"]), run).outcome.steps == 2
+
+
 def test_bleu_of_other_sentences_is_another_score(config, tmp_path):
     by_bleu = override_config(config, ["train.choose_by=bleu"])
     train_run(by_bleu, tmp_path / "run")
