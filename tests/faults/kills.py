@@ -18,13 +18,15 @@ from typing import Any
 
 from command import Options, command
 from deaths import SAVE_STEPS, DeathInSave
-from scene import EVERY, STEPS, Attempt, End, Scene, leftovers, problems
+from scene import EVERY, STEPS, Attempt, End, Scene, TunedScene, leftovers, problems
 
 from regard.progress import Task, task
 
 INSIDE_A_SAVE = 0.45
 """The share of kills aimed at a step of a save; the others come at random moments."""
 TWO_PROCESSES = 0.4
+TUNED = 0.15
+"""The share of kills in runs that begin with another model; each hits the first save of its process that it can."""
 KILLS_A_RUN = 3
 SIGKILL_CODE, ERROR_CODE = -9, 2
 
@@ -38,6 +40,7 @@ class Kill:
     share: float
     number: int
     of_worker: bool
+    tuned: bool = False
 
     def sooner(self) -> Kill:
         """For when the run had ended before."""
@@ -55,6 +58,7 @@ class KillReport:
     kills: Counter[str] = field(default_factory=Counter)
     by_processes: Counter[int] = field(default_factory=Counter)
     of_workers: int = 0
+    tuned: int = 0
     runs: int = 0
     unreadable: int = 0
     identical: int = 0
@@ -82,6 +86,7 @@ class KillReport:
                 f"  inside a save     {self.inside}: {steps}",
                 f"  at random moments {others}",
                 f"  by processes      {shared}; {self.of_workers} hit the process that does not lead",
+                f"  with model.start  {self.tuned}, by Muon, with consistency",
                 f"unreadable folders  {self.unreadable}",
                 f"identical ends      {self.identical} of {self.count}",
                 *(f"FAILED: {failure}" for failure in self.failures),
@@ -92,11 +97,12 @@ class KillReport:
         return {**vars(self), "count": self.count, "inside_a_save": self.inside, "good": self.good}
 
 
-def plan(count: int, chance: random.Random) -> dict[int, deque[Kill]]:
-    """The kills for runs of one and of two processes, in the order in which they come."""
-    two = round(count * TWO_PROCESSES)
+def plan(count: int, chance: random.Random) -> list[deque[Kill]]:
+    """The kills for runs of one process, of two, and of one that begins with another model, in their order."""
+    two, tuned = round(count * TWO_PROCESSES), round(count * TUNED)
     turns = cycle(SAVE_STEPS)
-    return {1: _plan(count - two, 1, turns, chance), 2: _plan(two, 2, turns, chance)}
+    plain = [_plan(count - two - tuned, 1, turns, chance), _plan(two, 2, turns, chance)]
+    return [*plain, deque(Kill(1, step, chance.random(), 1, False, tuned=True) for step in islice(turns, tuned))]
 
 
 def _plan(count: int, processes: int, turns: Iterator[str], chance: random.Random) -> deque[Kill]:
@@ -147,6 +153,7 @@ class Killer:
         self.report.kills[where] += 1
         self.report.by_processes[kill.processes] += 1
         self.report.of_workers += of_worker
+        self.report.tuned += kill.tuned
         if found := problems(run):
             self.report.unreadable += 1
             self._fail(f"{where}: {'; '.join(found)}", end)
@@ -188,10 +195,11 @@ class Killer:
 def kill_runs(folder: Path, count: int, seed: int) -> KillReport:
     report, scene = KillReport(seed), Scene(folder)
     with task("kills", count) as work:
-        killer = Killer(scene, report, work)
-        queues = plan(count, random.Random(seed))
-        while queue := next((queue for queue in queues.values() if queue), None):
-            killer.run(queue)
+        tuned = TunedScene(folder / "tuned", start=scene.left_alone()[0])
+        for queue in plan(count, random.Random(seed)):
+            killer = Killer(tuned if queue and queue[0].tuned else scene, report, work)
+            while queue:
+                killer.run(queue)
     return report
 
 

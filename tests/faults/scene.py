@@ -191,14 +191,33 @@ class Scene:
 
     def differences(self, run: Path, processes: int = 1) -> list[str]:
         """In what a finished run is not as the one left alone."""
-        alone = self.left_alone(processes)[0]
-        found = problems(run)
-        if not (run / WEIGHTS).exists() or (run / WEIGHTS).read_bytes() != (alone / WEIGHTS).read_bytes():
-            found.append(f"{run / WEIGHTS}: other weights than those of the run left alone")
-        if _validations(run) != _validations(alone):
-            found.append(f"{run / LOG}: other validations than those of the run left alone")
-        found += [f"{path}: left behind" for path in leftovers(run)]
-        return found
+        return differences(run, self.left_alone(processes)[0])
+
+
+class TunedScene(Scene):
+    """Runs that begin with the model of another run (`model.start`), by Muon, with two passes over each batch."""
+
+    def __init__(self, folder: Path, start: Path) -> None:
+        super().__init__(folder)
+        folder.mkdir()
+        self._start = start
+
+    def _settings(self, processes: int) -> dict[str, Any]:
+        settings = super()._settings(processes)
+        settings["model"]["start"] = str(self._start)
+        settings["train"] |= {"optimiser": "muon", "consistency": 1.0}
+        return settings
+
+
+def differences(run: Path, alone: Path) -> list[str]:
+    """In what a finished run is not as one that was left alone."""
+    found = problems(run)
+    if not (run / WEIGHTS).exists() or (run / WEIGHTS).read_bytes() != (alone / WEIGHTS).read_bytes():
+        found.append(f"{run / WEIGHTS}: other weights than those of the run left alone")
+    if _validations(run) != _validations(alone):
+        found.append(f"{run / LOG}: other validations than those of the run left alone")
+    found += [f"{path}: left behind" for path in leftovers(run)]
+    return found
 
 
 def leftovers(run: Path) -> list[Path]:

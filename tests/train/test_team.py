@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import ranks
 import torch
+from ranks import TORCHRUN, train_command, wait_for_step, workers_of
 from safetensors.torch import load_file
 
 from regard.recipe import format_config, parse_config
@@ -20,7 +21,6 @@ from regard.recipe import format_config, parse_config
 pytestmark = pytest.mark.slow
 STEPS = 50
 GRADIENTS = Path(__file__).parent / "gradients_of_a_step.py"
-TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 SHARDED = ("train.accumulate=2", "train.processes=2", "train.shard=true")
 
 
@@ -60,32 +60,9 @@ def recipe(tmp_path_factory):
     return folder / "recipe.toml"
 
 
-def command(recipe: Path, run: Path, processes: int, *overrides: str) -> list[str]:
-    start = [*TORCHRUN, "--max-restarts", "2", "-m", "--"] if processes > 1 else ["-m"]
-    return [sys.executable, *start, "regard", "train", str(recipe), "--run", str(run), *overrides]
-
-
-def train(
-    recipe: Path, run: Path, processes: int, *overrides: str, meanwhile: Callable[[int], None] | None = None
-) -> list[float]:
-    """The loss of every step of a run; `meanwhile` is called with the process that was started."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    arguments = command(recipe, run, processes, *overrides)
-    with subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        if meanwhile is not None:
-            meanwhile(process.pid)
-        _, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors.decode()
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [line["loss"] for line in lines if line["kind"] == "train"]
-
-
-def wait_for_step(run: Path, step: int) -> None:
-    deadline = time.monotonic() + 240
-    log = run / "log.jsonl"
-    while not log.exists() or f'"step": {step},' not in log.read_text():
-        assert time.monotonic() < deadline, "the run did not get that far"
-        time.sleep(0.01)
+def train(*arguments, **options) -> list[float]:
+    """The loss of every step of a run."""
+    return ranks.train(*arguments, **options).losses
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +99,7 @@ def test_own_processes_equal_one_with_muon(recipe, tmp_path):
 
 def test_a_signal_to_the_leader_stops_all_and_the_run_goes_on(recipe, tmp_path):
     settings = ("train.accumulate=2", "train.processes=2", "train.max_steps=5000")
-    arguments = command(recipe, tmp_path / "own", 1, *settings)
+    arguments = train_command(recipe, tmp_path / "own", 1, *settings)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         wait_for_step(tmp_path / "own", 23)
         process.terminate()
@@ -137,9 +114,9 @@ def test_a_signal_to_the_leader_stops_all_and_the_run_goes_on(recipe, tmp_path):
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 def test_when_a_worker_dies_the_leader_says_so(recipe, tmp_path):
     run = tmp_path / "own"
-    arguments = command(recipe, run, 1, "train.accumulate=2", "train.processes=2", "train.max_steps=5000")
+    arguments = train_command(recipe, run, 1, "train.accumulate=2", "train.processes=2", "train.max_steps=5000")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
-        kill_a_worker_at(run, 23)(process.pid)
+        kill_a_worker_after(run, 23, process.pid)
         _, errors = process.communicate(timeout=240)
     assert process.returncode == 2, errors.decode()
     assert b"has died" in errors
@@ -148,7 +125,7 @@ def test_when_a_worker_dies_the_leader_says_so(recipe, tmp_path):
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
 def test_a_worker_that_dies_before_it_joins_is_not_waited_for(recipe, tmp_path):
-    arguments = command(recipe, tmp_path / "own", 1, "train.accumulate=2", "train.processes=2")
+    arguments = train_command(recipe, tmp_path / "own", 1, "train.accumulate=2", "train.processes=2")
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         while not (workers := workers_of(process.pid)):
             time.sleep(0.01)
@@ -166,27 +143,10 @@ def test_validation_and_checkpoints_happen_once(pair):
     assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["step-00000040", "step-00000050"]
 
 
-def kill_a_worker_at(run: Path, step: int) -> Callable[[int], None]:
-    """Kill one of the processes that torchrun started, once the run has logged a step."""
-
-    def kill(starter: int) -> None:
-        wait_for_step(run, step)
-        os.kill(workers_of(starter)[-1], signal.SIGKILL)
-
-    return kill
-
-
-def workers_of(starter: int) -> list[int]:
-    return [int(number) for number in Path(f"/proc/{starter}/task/{starter}/children").read_text().split()]
-
-
-@pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
-def test_a_run_goes_on_when_one_process_was_killed(recipe, pair, tmp_path):
-    run, _ = pair
-    killed = tmp_path / "killed"
-    train(recipe, killed, 2, meanwhile=kill_a_worker_at(killed, 23))
-    expected, got = load_file(run / "model.safetensors"), load_file(killed / "model.safetensors")
-    assert all(torch.equal(got[name], expected[name]) for name in expected)
+def kill_a_worker_after(run: Path, step: int, starter: int) -> None:
+    """Kill one of the processes that another started, once the run has logged a step."""
+    wait_for_step(run, step)
+    os.kill(workers_of(starter)[-1], signal.SIGKILL)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="finds the processes in /proc")
@@ -199,7 +159,7 @@ def test_two_machines_go_on_when_a_process_of_one_was_killed(recipe, pair, tmp_p
     arguments = [sys.executable, *launcher, "-m", "regard", "train", str(recipe)]
     machines = [subprocess.Popen(arguments, env=environment, stderr=subprocess.PIPE) for _ in range(2)]
     try:
-        kill_a_worker_at(run, 23)(machines[1].pid)
+        kill_a_worker_after(run, 23, machines[1].pid)
         for machine in machines:
             _, errors = machine.communicate(timeout=240)
             assert machine.returncode == 0, errors.decode()
