@@ -3,6 +3,7 @@
     python benchmarks/products.py --json products.json
 
 A product of a linear layer is made three times: forward, for the gradient by its input, and for that by its weight.
+Ours are called with all made ready, as sub-layers in C do.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from train_systems.settings import SHAPES, VOCABULARY
 from regard import progress
 from regard.figures import publish
 from regard.native.library import multiplies_fast, why_not
-from regard.native.multiplying import lay_out, multiply
+from regard.native.multiplying import lay_out, prepared
 
 ROWS = 256
 """Rows that a sub-layer takes at a time; the output layer takes about as many."""
@@ -78,7 +79,7 @@ def measure(rounds: int) -> ProductsReport:
         for name, layer in wanted.items():
             rows += _measure_layer(name, layer, rounds)
             task.advance(1, name)
-    slow = "this processor has no AVX-512" if why_not() is None else why_not()
+    slow = "this processor has neither AVX-512 nor AVX2" if why_not() is None else why_not()
     return ProductsReport(rows, None if multiplies_fast() else slow)
 
 
@@ -90,10 +91,10 @@ def _measure_layer(name: str, layer: Product, rounds: int) -> list[Row]:
     by_weight = torch.zeros(inputs, outputs) if outputs > inputs else torch.zeros_like(weight)
     left, right = (x.t(), gradient) if outputs > inputs else (gradient.t(), x)
     ways: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-        "forward": (lambda: multiply(x, forward, y), lambda: torch.mm(x, weight.t(), out=y)),
-        "gradient by input": (lambda: multiply(gradient, back, by_x), lambda: torch.mm(gradient, weight, out=by_x)),
+        "forward": (prepared(x, forward, y), lambda: torch.mm(x, weight.t(), out=y)),
+        "gradient by input": (prepared(gradient, back, by_x), lambda: torch.mm(gradient, weight, out=by_x)),
         "gradient by weight": (
-            lambda: multiply(left, right, by_weight, keep=True),
+            prepared(left, right, by_weight, keep=True),
             lambda: by_weight.addmm_(left, right),
         ),
     }

@@ -55,7 +55,9 @@ class Explanation:
     forced: bool
     """Whether the target was given; otherwise it is the model's own translation."""
     finished: bool
-    """Whether the model ended its translation; otherwise the limit of its length did. True of a given target."""
+    """Whether the model ended its translation; otherwise the limit of its length did, or the guard against loops. True
+    of a given target.
+    """
     maps: AttentionMaps
     steps: tuple[Step, ...]
     """One for each token of the target and for its end mark."""

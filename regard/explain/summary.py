@@ -45,7 +45,7 @@ def summary(explanation: Explanation) -> str:
         *_table(rows),
     ]
     if not explanation.finished:
-        lines += ["", "The model did not end this: the limit of its length did."]
+        lines += ["", "The model did not end this: the limit of its length did, or the guard against loops."]
     if explanation.alternatives:
         heading = "the model's own" if explanation.forced else "others it found"
         lines += ["", f"{heading}:"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -32,13 +34,21 @@ def lay_out(matrix: Tensor) -> LaidOut:
 
 def multiply(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool = False) -> Tensor:
     """Write left [M, K] times right [K, N] to result [M, N], or add it where `keep`; factors may lie turned."""
+    prepared(left, right, result, keep)()
+    return result
+
+
+def prepared(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool = False) -> Callable[[], object]:
+    """What `multiply` calls in the end; all tensors must live until then."""
     right = right if isinstance(right, LaidOut) else LaidOut(right, None)
     if not (_suits(left, right.matrix, result) and result.stride(1) == 1):
-        return result.addmm_(left, right.matrix) if keep else torch.mm(left, right.matrix, out=result)
+        if keep:
+            return partial(result.addmm_, left, right.matrix)
+        return partial(torch.mm, left, right.matrix, out=result)
     shape = (*result.shape, left.size(1))
+    factors = (_factor(left), _right_factor(right))
     ending = EndingStructure(keep, 0, None)
-    loaded().multiply_matrices(*shape, _factor(left), _right_factor(right), ending, result.data_ptr(), result.stride(0))
-    return result
+    return partial(loaded().multiply_matrices, *shape, *factors, ending, result.data_ptr(), result.stride(0))
 
 
 def _factor(matrix: Tensor) -> FactorStructure:

@@ -10,32 +10,43 @@
 #define EACH_ROW(DO) DO(0, a) DO(1, b) DO(2, c) DO(3, d) DO(4, e) DO(5, f)
 #define VALUES(type, name, value) type name##0 = value, name##1 = value, name##2 = value, name##3 = value;
 
-INLINE void put(vector value, int part, const RowBlock *block, int row) {
-    if (block->adds) value += load(block->to + row * block->next + part * LANES);
-    if (block->ends && block->bias) value += load(block->bias + part * LANES);
-    store(block->to + row * block->next + part * LANES, block->ends && block->positive ? larger(value, all(0)) : value);
-}
-
 INLINE void float_block(const int count, const RowBlock *block) {
     const long inputs = block->inputs, distance = block->row_distance, step = block->step, next = block->next;
     const long panel_step = block->panel_step;
-    const float *panel = block->panel, *x = block->x, *to = block->to;
+    const float *panel = block->panel, *x = block->x;
+    float *to = block->to;
 #define DECLARE(row, name) VALUES(vector, name, all(0))
-#define CONTINUE(row, name)                                                                      \
-    if (count > row) {                                                                           \
-        name##0 = load(to + row * next), name##1 = load(to + row * next + LANES);                \
-        if (VECTORS > 2) name##2 = load(to + row * next + 2 * LANES), name##3 = load(to + row * next + 3 * LANES); \
+#define PART_OF_ROW(row, part) (to + (row) * next + (part) * LANES)
+#define INCREASE(row, name)                                                                              \
+    if (count > row) {                                                                                   \
+        name##0 += load(PART_OF_ROW(row, 0)), name##1 += load(PART_OF_ROW(row, 1));                      \
+        if (VECTORS > 2) name##2 += load(PART_OF_ROW(row, 2)), name##3 += load(PART_OF_ROW(row, 3));     \
     }
-#define ADD(row, name)                                                                \
-    if (count > row) {                                                                \
-        const vector factor = all(x[row * distance]);                                 \
-        name##0 += factor * weight0, name##1 += factor * weight1;                     \
-        if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;    \
+#define CONTINUE(row, name)                                                                              \
+    if (count > row) {                                                                                   \
+        name##0 = load(PART_OF_ROW(row, 0)), name##1 = load(PART_OF_ROW(row, 1));                        \
+        if (VECTORS > 2) name##2 = load(PART_OF_ROW(row, 2)), name##3 = load(PART_OF_ROW(row, 3));       \
     }
-#define PUT(row, name)                                                                \
-    if (count > row) {                                                                \
-        put(name##0, 0, block, row), put(name##1, 1, block, row);                     \
-        if (VECTORS > 2) put(name##2, 2, block, row), put(name##3, 3, block, row);    \
+#define ADD(row, name)                                                                                   \
+    if (count > row) {                                                                                   \
+        const vector factor = all(x[row * distance]);                                                    \
+        name##0 += factor * weight0, name##1 += factor * weight1;                                        \
+        if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;                       \
+    }
+#define JOIN(row, name)                                                                                  \
+    if (count > row) {                                                                                   \
+        name##0 += bias0, name##1 += bias1;                                                              \
+        if (VECTORS > 2) name##2 += bias2, name##3 += bias3;                                             \
+    }
+#define CUT(row, name)                                                                                   \
+    if (count > row) {                                                                                   \
+        name##0 = larger(name##0, all(0)), name##1 = larger(name##1, all(0));                            \
+        if (VECTORS > 2) name##2 = larger(name##2, all(0)), name##3 = larger(name##3, all(0));           \
+    }
+#define PUT(row, name)                                                                                   \
+    if (count > row) {                                                                                   \
+        store(PART_OF_ROW(row, 0), name##0), store(PART_OF_ROW(row, 1), name##1);                        \
+        if (VECTORS > 2) store(PART_OF_ROW(row, 2), name##2), store(PART_OF_ROW(row, 3), name##3);       \
     }
     EACH_ROW(DECLARE)
     if (!block->begins) {
@@ -43,6 +54,7 @@ INLINE void float_block(const int count, const RowBlock *block) {
     }
     const float *ahead = block->ahead;
     const long ahead_step = block->ahead_step;
+#pragma GCC unroll 4 /* a block of floats that lie near reaches 97 % of what the processor can do, and 90 % without */
     for (long n = 0; n < inputs; n++, x += step, panel += panel_step, ahead += ahead_step) {
         __builtin_prefetch(ahead, 0, 2);
         const vector weight0 = load(panel), weight1 = load(panel + LANES);
@@ -50,11 +62,27 @@ INLINE void float_block(const int count, const RowBlock *block) {
         const vector weight3 = VECTORS > 2 ? load(panel + 3 * LANES) : weight1;
         EACH_ROW(ADD)
     }
+    if (block->adds) {
+        EACH_ROW(INCREASE)
+    }
+    if (block->ends && block->bias) {
+        const vector bias0 = load(block->bias), bias1 = load(block->bias + LANES);
+        const vector bias2 = VECTORS > 2 ? load(block->bias + 2 * LANES) : bias0;
+        const vector bias3 = VECTORS > 2 ? load(block->bias + 3 * LANES) : bias1;
+        EACH_ROW(JOIN)
+    }
+    if (block->ends && block->positive) {
+        EACH_ROW(CUT)
+    }
     EACH_ROW(PUT)
 #undef DECLARE
 #undef CONTINUE
 #undef ADD
+#undef INCREASE
+#undef JOIN
+#undef CUT
 #undef PUT
+#undef PART_OF_ROW
 }
 
 int panel_width(void) { return PANEL; }
@@ -63,6 +91,12 @@ int panel_width(void) { return PANEL; }
 
 /* Adds products of four bytes each; the compiler's own function makes it copy every sum. */
 #define ADD_PRODUCTS(sum, factor, weight) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(factor), "v"(weight))
+
+INLINE void put(vector value, int part, const RowBlock *block, int row) {
+    if (block->adds) value += load(block->to + row * block->next + part * LANES);
+    if (block->ends && block->bias) value += load(block->bias + part * LANES);
+    store(block->to + row * block->next + part * LANES, block->ends && block->positive ? larger(value, all(0)) : value);
+}
 
 INLINE void put_bytes(__m512i sum, int part, const RowBlock *block, int row) {
     const __m512i whole = _mm512_sub_epi32(sum, _mm512_loadu_si512(block->sums + part * LANES));

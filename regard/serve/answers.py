@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from regard.data.vocabulary import EOS_ID, SPECIAL_TOKENS
 from regard.search.alignment import Alignment
 from regard.search.translator import Translation, Translator
-from regard.serve.schemas import Constraint, LikelyWord, RichSentence, RichTold, RichTranslation, Word
+from regard.serve.schemas import Constraint, LikelyToken, LikelyWord, RichSentence, RichTold, RichTranslation, Word
 from regard.serve.sentences import Document, Sentence
-from regard.serve.words import Range, word_probabilities, words_of
+from regard.serve.words import Range, as_probability, word_probabilities, words_of
 from regard.text.documents import Part
 
 
@@ -60,8 +61,17 @@ def _translation(translator: Translator, translation: Translation, alignment: Al
             LikelyWord(text=translation.text[slice(*each)], start=each[0], stop=each[1], probability=probability)
             for each, probability in zip(words, probabilities, strict=True)
         ],
+        tokens=_tokens(translation),
         alignment=[] if alignment is None else list(alignment.links),
     )
+
+
+def _tokens(translation: Translation) -> list[LikelyToken]:
+    pieces = [*translation.pieces, SPECIAL_TOKENS[EOS_ID]]  # whose probability is there if it came to its end
+    return [
+        LikelyToken(text=piece, probability=as_probability(log))
+        for piece, log in zip(pieces, translation.token_log_probabilities, strict=False)
+    ]
 
 
 def _word(text: str, place: Range) -> Word:

@@ -11,16 +11,19 @@ from starlette.responses import JSONResponse, Response
 
 from regard.serve.bodies import parse_json, read_body
 from regard.serve.events import EventStream
+from regard.serve.explanation_schemas import ExplanationTold
 from regard.serve.languages import AUTO, language_name
-from regard.serve.openapi import ERRORS, body_of
+from regard.serve.openapi import ERRORS, body_of, events_of
 from regard.serve.refusals import Refusal
 from regard.serve.rich import Asked, translate_rich, watch_rich
 from regard.serve.schemas import (
+    ErrorTold,
     ExplainGiven,
-    ExplanationTold,
     LimitsTold,
     ModelsTold,
     ModelTold,
+    OwnGiven,
+    PartialTold,
     RichListTold,
     RichTold,
     RichTranslateGiven,
@@ -30,6 +33,8 @@ from regard.serve.sentences import Wanted
 from regard.serve.service import Service, answer, validated, while_waited_for
 from regard.text.units import units
 
+EVENTS: dict[str, type[BaseModel]] = {"partial": PartialTold, "done": RichTold, "error": ErrorTold}
+"""What a stream tells, and the JSON of each; the last two end it."""
 Body = TypeVar("Body", bound=BaseModel)
 
 
@@ -49,19 +54,20 @@ def api_routes(service: Service) -> APIRouter:
         given = await _given(service, request, RichTranslateGiven)
         if given.best > service.settings.alternatives + 1:
             raise Refusal.bad(f"best must be <= {service.settings.alternatives + 1}")
-        asked = _asked(service, request, given, Wanted(given.best, alignment=given.alignment))
+        if (given.text is None) == (given.texts is None):
+            raise Refusal.bad("give either text or texts")
+        texts = [given.text] if given.text is not None else given.texts or []
+        asked = _asked(service, request, given, texts, Wanted(given.best, alignment=given.alignment))
         results = await while_waited_for(request, translate_rich(service, asked))
         return answer(results[0] if given.texts is None else RichListTold(results=results))
 
     @router.post(
-        "/stream", responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}, **ERRORS},
-        response_class=Response, openapi_extra=body_of(StreamGiven), summary="Translate, and tell the text as it forms",
+        "/stream", responses={200: events_of(EVENTS), **ERRORS}, response_class=Response,
+        openapi_extra=body_of(StreamGiven), summary="Translate, and tell the text as it forms",
     )  # fmt: skip
     async def stream(request: Request) -> Response:
         given = await _given(service, request, StreamGiven)
-        if given.texts is not None:
-            raise Refusal.bad("a stream has one text, not texts")
-        return EventStream(request, watch_rich(service, _asked(service, request, given, Wanted())))
+        return EventStream(request, watch_rich(service, _asked(service, request, given, [given.text], Wanted())))
 
     @router.post(
         "/explain", response_model=ExplanationTold, responses=ERRORS, openapi_extra=body_of(ExplainGiven),
@@ -96,11 +102,8 @@ async def _given(service: Service, request: Request, model: type[Body]) -> Body:
     return validated(model, parse_json(await read_body(request, service.settings)))
 
 
-def _asked(service: Service, request: Request, given: StreamGiven, wanted: Wanted) -> Asked:
+def _asked(service: Service, request: Request, given: OwnGiven, texts: list[str], wanted: Wanted) -> Asked:
     """What is asked for, and by whom, after all that can be refused has been."""
-    if (given.text is None) == (given.texts is None):
-        raise Refusal.bad("give either text or texts")
-    texts = [given.text] if given.text is not None else given.texts or []
     client = service.admit(request.scope, given.api_key, max(1, len(texts)))
     service.check_lengths(texts)
     if len(given.glossary) > service.settings.glossary_terms:
@@ -141,11 +144,13 @@ def _models(service: Service) -> ModelsTold:
             for pair, served in service.pool.served.items()
         ],
         limits=LimitsTold(
+            body_bytes=settings.body_bytes,
             characters=settings.characters,
+            items=settings.items,
+            total_characters=settings.total_characters,
             alternatives=settings.alternatives,
             explain_characters=settings.explain_characters,
             glossary_terms=settings.glossary_terms,
-            items=settings.items,
         ),
         api_key_required=service.keys is not None,
     )

@@ -30,7 +30,7 @@ from regard.serve.schemas import (
     TranslateGiven,
     TranslateTold,
 )
-from regard.serve.sentences import Wanted, cut, translate_pieces
+from regard.serve.sentences import Wanted, cut_all, translate_pieces
 from regard.serve.service import Service, answer, while_waited_for
 
 TRANSLATE = "/translate"
@@ -137,7 +137,7 @@ async def _translated(
     if asked.html:
         texts = await translate_markup(service.pool, served, asked.texts, Wanted(), most_tokens, client)
         return texts, [[] for _ in texts]
-    pieces = [cut(served.translator, text, most_tokens) for text in asked.texts]
+    pieces = await cut_all(service.pool, served, asked.texts, most_tokens)
     wanted = Wanted(best=asked.alternatives + 1)
     documents = await translate_pieces(service.pool, served, pieces, wanted, client)
     return (

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from regard.serve.pool import Pool
 from regard.serve.routing import Served
-from regard.serve.sentences import Document, Wanted, all_of, cut, translate_pieces
+from regard.serve.sentences import Document, Wanted, all_of, cut_all, translate_pieces
 from regard.serve.words import Range, links_of
 from regard.text.documents import Part
 from regard.text.markup import take_markup_apart
@@ -24,7 +24,7 @@ async def translate_markup(
     groups = {tagged: [each for each in passages if bool(each.tags) is tagged] for tagged in (False, True)}
     work = []
     for tagged, some in groups.items():
-        pieces = [cut(served.translator, passage.text, most_tokens) for passage in some]
+        pieces = await cut_all(pool, served, [passage.text for passage in some], most_tokens)
         asked = replace(wanted, best=1, alignment=tagged, keep_spans=True)
         work += [translate_pieces(pool, served, pieces, asked, client)] if some else []
     documents = [document for some in await all_of(work) for document in some]

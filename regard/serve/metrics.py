@@ -11,7 +11,7 @@ from regard.serve.jobs import Batch, Pair, Statistics
 
 OTHER = "other"
 METHODS = ("GET", "POST", "HEAD", "OPTIONS")
-STATUSES = (200, 204, 304, 400, 403, 404, 405, 408, 413, 415, 421, 429, 499, 500, 503)
+STATUSES = (200, 204, 304, 400, 403, 404, 405, 408, 413, 415, 421, 429, 431, 499, 500, 503)
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 

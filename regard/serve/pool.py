@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -28,17 +28,17 @@ from regard.serve.jobs import (
 )
 from regard.serve.pace import Pace
 from regard.serve.queue import FairQueue
-from regard.serve.requests import Request, Ways
+from regard.serve.requests import Request, Stage, Ways
 from regard.serve.routing import Served
 from regard.serve.searching import SearchWorker
 from regard.serve.workers import Desk, SideWorker, Worker
 
 STOPPING = 5.0
 """Seconds after which somebody who is refused by a pool that stops may look whether there is another one."""
-SEARCH_SLICE, SIDE_SLICE = 1, 8
+SEARCH_SLICE, SIDE_SLICE = 1, 4
 """Sentences of one job that are taken before it is another's turn; at the side, all of a slice are done in one call."""
 SIDE_TOKENS = 256
-"""Source tokens that the side worker takes up at once: it is slow, and does not look up until it has done them."""
+"""Source tokens that a worker at the side takes up at once: it is slow, and does not look up until it has done them."""
 WARM_TEXT = "1, 2, 3."
 
 
@@ -59,12 +59,20 @@ class Pool:
         self._pace = Pace(self.workers)
         self._threads_before = torch.get_num_threads()
         self._search = FairQueue(self.workers, SEARCH_SLICE, settings.batch_tokens)
-        self._side = FairQueue(1, SIDE_SLICE, min(SIDE_TOKENS, settings.batch_tokens))
+        side_tokens = min(SIDE_TOKENS, settings.batch_tokens)
+        self._queues = {
+            Stage.SEARCH: self._search,
+            Stage.CONTROL: FairQueue(1, SIDE_SLICE, side_tokens),
+            Stage.ALIGNMENT: FairQueue(1, SIDE_SLICE, side_tokens),
+        }
         self._explanations = Explanations(settings.explanations, settings.seconds)
         desk = Desk(self._found, self._grown, self._failed, self._observed)
         self._threads: list[Worker] = [
             *(SearchWorker(f"search-{n}", self._search, place, desk) for n, place in enumerate(self._search.places)),
-            *(SideWorker(f"side-{n}", self._side, place, desk) for n, place in enumerate(self._side.places)),
+            *(
+                SideWorker(stage.value, self._queues[stage], self._queues[stage].places[0], desk)
+                for stage in (Stage.CONTROL, Stage.ALIGNMENT)
+            ),
         ]
 
     async def start(self) -> None:
@@ -87,7 +95,7 @@ class Pool:
             for request in list(self._requests):
                 self._fail(request, Busy(STOPPING, "the server stops"))
         self._explanations.close()
-        for queue in (self._search, self._side):
+        for queue in self._queues.values():
             queue.close()
         for thread in self._threads:
             if thread.is_alive():
@@ -106,30 +114,27 @@ class Pool:
         finally:
             self.end(request)
 
-    async def watch(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[Progress]:
-        """How the translation grows: the text so far of each sentence whenever it changes; the last has the answer."""
-        request = self.begin(pair, job, client=client, watched=True)
+    async def watch(
+        self, pair: Pair, jobs: Sequence[Job], *, client: Hashable | None = None
+    ) -> AsyncIterator[list[Progress]]:
+        """How translations grow: where each job is, whenever one of them changes; at the end all have their answers."""
+        changed = asyncio.Event()
+        requests: list[Request] = []
         try:
-            told: tuple[str, ...] = ()
-            while not request.answer.done():
-                await request.changed.wait()
-                request.changed.clear()
-                if (texts := tuple(request.partial)) != told and not request.answer.done():
-                    told = texts
-                    yield Progress(texts)
-            answer = request.answer.result()
-            yield Progress(tuple(found[0].text for found in answer.translations), answer)
+            for job in jobs:
+                requests.append(self.begin(pair, job, client=client, watcher=changed))
+            told: list[Progress] = []
+            while not all(request.answer.done() for request in requests):
+                await changed.wait()
+                changed.clear()
+                progress = [request.progress() for request in requests]
+                if progress != told and any(each.answer is None for each in progress):
+                    told = progress
+                    yield progress
+            yield [request.progress() for request in requests]
         finally:
-            self.end(request)
-
-    async def stream(self, pair: Pair, job: Job, *, client: Hashable | None = None) -> AsyncIterator[str]:
-        """The text so far, its sentences joined by spaces, whenever it changes; the last is final."""
-        told = None
-        async for progress in self.watch(pair, job, client=client):
-            text = " ".join(filter(None, progress.texts))
-            if text != told or progress.answer is not None:
-                told = text
-                yield text
+            for request in requests:
+                self.end(request)
 
     async def explain(
         self, pair: Pair, source: str, target: str | None = None, beam: int | None = None
@@ -150,7 +155,7 @@ class Pool:
             jobs=len(self._requests),
             sentences=self._sentences,
             characters=self._characters,
-            waiting=self._search.sentences + self._side.sentences,
+            waiting=sum(queue.sentences for queue in self._queues.values()),
             explanations=self._explanations.count,
         )
 
@@ -159,18 +164,23 @@ class Pool:
             raise InputError(f"there is no model from {pair.source!r} to {pair.target!r} here")
         return self.served[pair]
 
-    def begin(self, pair: Pair, job: Job, *, client: Hashable | None = None, watched: bool = False) -> Request:
-        """Take on a job, which holds its places until it is ended, however it ends; for the rest see `translate`."""
+    def begin(
+        self, pair: Pair, job: Job, *, client: Hashable | None = None, watcher: asyncio.Event | None = None
+    ) -> Request:
+        """Take on a job, which holds its places until it is ended, however it ends; for the rest see `translate`.
+
+        A `watcher` is told whenever there is more to be seen of it.
+        """
         served = self._model(pair)
-        request = Request(served, job, self._ways.of(served, job), client, watched)
-        self._check_room(request)
+        request = Request(served, job, self._ways.of(served, job), client, watcher)
+        self.check_room(request.size, request.characters)
         self._requests.add(request)
         self._sentences += request.size
         self._characters += request.characters
         self._empty.clear()
         request.late = request.loop.call_later(self.settings.seconds, self._be_late, request)
         if request.size:
-            (self._side if request.at_side else self._search).put(request)
+            self._queues[request.stage].put(request)
         else:
             request.answer.set_result(request.result())
         return request
@@ -185,23 +195,24 @@ class Pool:
         self._characters -= request.characters
         if request.left:
             request.given_up = True
-            (self._side if request.at_side else self._search).remove(request)
+            self._queues[request.stage].remove(request)
             self._search.ring()
         if not self._requests:
             self._empty.set()
 
-    def _check_room(self, request: Request) -> None:
+    def check_room(self, sentences: int, characters: int) -> None:
+        """Refuse what the pool cannot take on now: Busy; or could at no time: InputError."""
         settings = self.settings
-        if request.size > settings.queue_sentences or request.characters > settings.queue_characters:
+        if sentences > settings.queue_sentences or characters > settings.queue_characters:
             raise InputError(
-                f"{request.size:,} sentences of {request.characters:,} characters are more than the "
+                f"{sentences:,} sentences of {characters:,} characters are more than the "
                 f"{settings.queue_sentences:,} and {settings.queue_characters:,} that are taken on at once; send fewer"
             )
         if self._stopping:
             raise Busy(STOPPING, "the server stops")
         if (
-            self._sentences + request.size > settings.queue_sentences
-            or self._characters + request.characters > settings.queue_characters
+            self._sentences + sentences > settings.queue_sentences
+            or self._characters + characters > settings.queue_characters
         ):
             raise Busy(self._pace.seconds_for(self._sentences))
 
@@ -221,15 +232,15 @@ class Pool:
         """From a worker: these are complete, but for alignments perhaps."""
         done = []
         for request in requests:
-            if request.job.alignment and not request.at_side:
-                request.to_side()
-                self._side.put(request)
+            if request.job.alignment and request.stage is Stage.SEARCH:
+                request.to_alignment()
+                self._queues[request.stage].put(request)
             else:
                 done.append(request)
         self._on_loop(self._answer, done)
 
     def _grown(self, requests: list[Request]) -> None:
-        self._on_loop(lambda request: request.changed.set(), requests)
+        self._on_loop(Request.tell_watcher, requests)
 
     def _failed(self, requests: Iterable[Request], error: Exception) -> None:
         """From a worker: these cannot be done."""
@@ -251,9 +262,9 @@ class Pool:
     def _answer(self, request: Request) -> None:
         if not request.answer.done():
             request.answer.set_result(request.result())
-            request.changed.set()
+            request.tell_watcher()
 
     def _fail(self, request: Request, error: Exception) -> None:
         if request in self._requests and not request.answer.done():
             request.answer.set_exception(error)
-            request.changed.set()
+            request.tell_watcher()

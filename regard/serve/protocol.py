@@ -11,7 +11,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from regard.serve.departure import KEY, Departure
 from regard.serve.express import ExpressLane
-from regard.serve.guard import SAFETY
+from regard.serve.guard import SAFETY, Guard
+from regard.serve.metrics import OTHER
 from regard.serve.settings import ServeSettings
 
 LINGER = 0.5
@@ -64,6 +65,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     settings = ServeSettings()
     lane: ExpressLane | None = None
+    guard: Guard | None = None
+    """Who counts what is refused here, before there is a request to count."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -200,6 +203,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self.departure.happen()
         if self.transport.is_closing():
             return
+        if self.guard is not None:
+            self.guard.count(OTHER, OTHER, status, 0.0)
         body = json.dumps({"error": sentence})
         self.transport.write(
             f"HTTP/1.1 {status} {_PHRASES[status]}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -248,7 +253,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse(408, f"Invalid request: the headers did not arrive within {self.settings.header_seconds:g} s")
 
 
-def bounded_protocol(settings: ServeSettings, lane: ExpressLane | None = None) -> type[BoundedProtocol]:
+def bounded_protocol(settings: ServeSettings, guard: Guard, lane: ExpressLane | None) -> type[BoundedProtocol]:
     """The protocol with the limits of some settings, and a lane for requests that need no application."""
-    members: dict[str, Any] = {"settings": settings, "lane": lane}
+    members: dict[str, Any] = {"settings": settings, "guard": guard, "lane": lane}
     return type("BoundedProtocol", (BoundedProtocol,), members)

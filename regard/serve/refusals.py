@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from regard.errors import InputError
 from regard.serve.jobs import Busy, TookTooLong
 
-RETRY_SECONDS = 5
-
 
 class Refusal(Exception):  # noqa: N818 - a client's mistake, or no room: no error of ours
     """An answer other than success: its status, and the sentence that goes into `{"error": ...}`."""
@@ -40,7 +38,7 @@ def refusal_of(error: Exception) -> Refusal | None:
     if isinstance(error, Busy):
         return Refusal.later(f"Server busy: {error}", error.retry_after)
     if isinstance(error, TookTooLong):
-        return Refusal.later(f"Took too long: {error}", RETRY_SECONDS)
+        return Refusal(503, f"Took too long: {error}")  # no Retry-After: as it is, it would take too long again
     if isinstance(error, InputError):
         return Refusal.bad(str(error))
     return None

@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,10 +20,20 @@ from regard.search.resident import ResidentTranslator
 from regard.search.rules import check_best
 from regard.search.texts import check_texts
 from regard.search.translator import Translation
-from regard.serve.jobs import Answer, Job
+from regard.serve.jobs import Answer, Job, Progress
 from regard.serve.routing import Served
 from regard.text.glossary import Glossary
 from regard.text.spans import SpanFinder
+
+
+class Stage(Enum):
+    """Whose hands a request is in."""
+
+    SEARCH = "search"
+    CONTROL = "control"
+    """The slower search for terms and spans, and the alignments of what it finds."""
+    ALIGNMENT = "alignment"
+    """Of what the plain search has found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +82,16 @@ class Ways:
 class Request:
     """One job, from the moment it is taken on until somebody has its answer or no longer wants it.
 
-    `answer` and `changed` belong to the event loop, the rest to workers; each sentence is in the hands of one of them.
+    `answer` and the watcher belong to the event loop, the rest to workers; each sentence is in the hands of one.
     """
 
-    def __init__(self, served: Served, job: Job, way: Way, client: Hashable, watched: bool) -> None:
+    def __init__(self, served: Served, job: Job, way: Way, client: Hashable, watcher: asyncio.Event | None) -> None:
         check_texts(job.texts)
         self.served, self.job, self.way = served, job, way
         self.client: Hashable = object() if client is None else client  # not itself: nobody would free a circle
-        self.watched = watched
+        self._watcher = watcher
         self.loop = asyncio.get_running_loop()
         self.answer: asyncio.Future[Answer] = self.loop.create_future()
-        self.changed = asyncio.Event()
         self.late: asyncio.TimerHandle
         """When it is due to have failed."""
         self.size, self.characters = len(job.texts), job.characters
@@ -94,13 +104,28 @@ class Request:
         self.waiting: deque[int] = deque(range(self.size))
         self.left = self.size
         self._counting = threading.Lock()
-        self.at_side = job.controlled
-        """Whether it is in the hands of the side worker, for terms and spans, or for alignments after the search."""
+        self.stage = Stage.CONTROL if job.controlled else Stage.SEARCH
         self.given_up = False
 
-    def to_side(self) -> None:
+    @property
+    def watched(self) -> bool:
+        return self._watcher is not None
+
+    def tell_watcher(self) -> None:
+        """There is more to be seen."""
+        if self._watcher is not None:
+            self._watcher.set()
+
+    def progress(self) -> Progress:
+        """How far it is; raises what it failed with."""
+        if not self.answer.done():
+            return Progress(tuple(self.partial))
+        answer = self.answer.result()
+        return Progress(tuple(found[0].text for found in answer.translations), answer)
+
+    def to_alignment(self) -> None:
         """Let all sentences wait once more, for their alignments."""
-        self.at_side = True
+        self.stage = Stage.ALIGNMENT
         self.waiting, self.left = deque(range(self.size)), self.size
 
     def put(self, index: int, translations: list[Translation]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Hashable, Sequence
 from dataclasses import dataclass
 
@@ -11,8 +10,8 @@ from regard.serve.answers import copied_answer, rich_answer
 from regard.serve.faults import log_fault
 from regard.serve.refusals import Refusal, refusal_of
 from regard.serve.routing import Served
-from regard.serve.schemas import ErrorTold, RichTold
-from regard.serve.sentences import Document, Wanted, cut, is_controlled, job_of, sentences_of, translate_pieces
+from regard.serve.schemas import ErrorTold, PartialTold, RichTold
+from regard.serve.sentences import Document, Wanted, cut_all, found_sentences, in_order, portions_of, translate_pieces
 from regard.serve.service import Service
 from regard.text.documents import Part, Piece, replaced
 from regard.text.glossary import Glossary
@@ -35,8 +34,7 @@ async def translate_rich(service: Service, asked: Asked) -> list[RichTold]:
     if asked.served is None:
         return [copied_answer(asked.target, text) for text in asked.texts]
     translator = asked.served.translator
-    most, keep_spans = service.settings.sentence_tokens, asked.wanted.keep_spans
-    pieces = [cut(translator, text, most, keep_spans) for text in asked.texts]
+    pieces = await _cut(service, asked.served, asked)
     _check_terms(service, asked, [piece.text for own in pieces for piece in own if piece.part is Part.SENTENCE])
     documents = await translate_pieces(service.pool, asked.served, pieces, asked.wanted, asked.client)
     return await asyncio.to_thread(lambda: [rich_answer(translator, document) for document in documents])
@@ -53,19 +51,20 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
             yield "done", copied_answer(asked.target, asked.texts[0]).model_dump_json()
             return
         translator, languages = asked.served.translator, asked.served.languages
-        pieces = cut(translator, asked.texts[0], service.settings.sentence_tokens, asked.wanted.keep_spans)
+        [pieces] = await _cut(service, asked.served, asked)
         sentences = [piece.text for piece in pieces if piece.part is Part.SENTENCE]
         _check_terms(service, asked, sentences)
-        glossary = Glossary.of(asked.wanted.glossary) if asked.wanted.glossary else None
-        controlled = any(is_controlled(sentence, asked.wanted, glossary) for sentence in sentences)
-        job = job_of(sentences, asked.wanted, controlled)
-        async for progress in service.pool.watch(languages, job, client=asked.client):
-            if progress.answer is None:
-                text = _text_so_far(pieces, progress.texts, translator.languages)
+        portions = portions_of(sentences, asked.wanted)
+        jobs = [portion.job for portion in portions]
+        async for progress in service.pool.watch(languages, jobs, client=asked.client):
+            answers = [each.answer for each in progress if each.answer is not None]
+            if len(answers) < len(portions):
+                texts = in_order(portions, [each.texts for each in progress])
+                text = _text_so_far(pieces, texts, translator.languages)
                 told_something = True
-                yield "partial", json.dumps({"text": text}, ensure_ascii=False)
+                yield "partial", PartialTold(text=text).model_dump_json()
             else:
-                document = Document(pieces, sentences_of(sentences, progress.answer), translator.languages)
+                document = Document(pieces, found_sentences(portions, answers), translator.languages)
                 told = await asyncio.to_thread(rich_answer, translator, document)
                 yield "done", told.model_dump_json()
     except Exception as error:
@@ -76,6 +75,10 @@ async def watch_rich(service: Service, asked: Asked) -> AsyncIterator[tuple[str,
             log_fault(error)
         sentence = refusal.sentence if refusal else "Internal error; the server's log says more"
         yield "error", ErrorTold(error=sentence).model_dump_json()
+
+
+async def _cut(service: Service, served: Served, asked: Asked) -> list[list[Piece]]:
+    return await cut_all(service.pool, served, asked.texts, service.settings.sentence_tokens, asked.wanted.keep_spans)
 
 
 def _check_terms(service: Service, asked: Asked, sentences: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -121,11 +121,9 @@ class GlossaryTerm(Given):
     target: str = Field(min_length=1, max_length=200)
 
 
-class StreamGiven(Given):
-    """A text to translate, watched as it is."""
+class OwnGiven(Given):
+    """What every request to translate has, but for its text."""
 
-    text: str | None = Field(None, description="one text, of any number of sentences")
-    texts: list[str] | None = Field(None, description="several, instead of one")
     source: Code = Field(description="code of the source language, or auto", examples=["en"])
     target: Code = Field(description="code of the target language", examples=["fr"])
     glossary: list[GlossaryTerm] = Field([], description="terms that must be used")
@@ -133,9 +131,17 @@ class StreamGiven(Given):
     api_key: str | None = Field(None, description="where the server needs one")
 
 
-class RichTranslateGiven(StreamGiven):
+class StreamGiven(OwnGiven):
+    """A text to translate, watched as it is."""
+
+    text: str = Field(description="of any number of sentences")
+
+
+class RichTranslateGiven(OwnGiven):
     """A text to translate, with all that is known about it."""
 
+    text: str | None = Field(None, description="one text, of any number of sentences")
+    texts: list[str] | None = Field(None, description="several, instead of one")
     best: int = Field(1, ge=1, le=100, description="translations of each sentence")
     alignment: bool = Field(False, description="tell which words belong together")
 
@@ -154,6 +160,13 @@ class LikelyWord(Word):
     probability: float | None
 
 
+class LikelyToken(Told):
+    """A token as it can be printed (`▁` is a space), and how likely the model found it after those before it."""
+
+    text: str
+    probability: float
+
+
 class RichTranslation(Told):
     """A translation of a sentence."""
 
@@ -161,6 +174,9 @@ class RichTranslation(Told):
     score: float
     confidence: float | None = Field(description="the chance that it is good, if the model was calibrated")
     words: list[LikelyWord]
+    tokens: list[LikelyToken] = Field(
+        description="what the model wrote, its end mark included if it came to one; words stand in for kept spans"
+    )
     alignment: list[tuple[int, int]] = Field(description="pairs of a source word and a target word, counted from 0")
 
 
@@ -193,6 +209,12 @@ class RichTold(Told):
     after: str
 
 
+class PartialTold(Told):
+    """How far a translation is."""
+
+    text: str
+
+
 class RichListTold(Told):
     """The answers for several texts."""
 
@@ -210,18 +232,6 @@ class ExplainGiven(Given):
     api_key: str | None = Field(None, description="where the server needs one")
 
 
-class ExplanationTold(Told):
-    """What happened inside: see docs/explanations.md."""
-
-    model_config = ConfigDict(extra="allow")
-
-    format: Literal["regard-explanation"]
-    version: int
-    model: dict[str, Any]
-    source: dict[str, Any]
-    target: dict[str, Any]
-
-
 class ModelTold(Told):
     """One model."""
 
@@ -237,11 +247,13 @@ class ModelTold(Told):
 class LimitsTold(Told):
     """How much one request may ask for."""
 
+    body_bytes: int
     characters: int
+    items: int
+    total_characters: int
     alternatives: int
     explain_characters: int
     glossary_terms: int
-    items: int
 
 
 class ModelsTold(Told):

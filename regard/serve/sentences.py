@@ -28,6 +28,11 @@ _FINDER, _EVERY = SpanFinder(TELLING), SpanFinder()
 MOST_SPANS = 7
 """Of one sentence: for more, the search that keeps them needs a wider beam, and soon many times as long."""
 
+QUICKLY_CUT = 1000
+"""Characters of a request that are cut at once; with more, others would have to wait."""
+A_GLANCE = 200
+"""Characters that tell of most sentences with too many spans that they have."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -37,7 +42,14 @@ class Wanted:
     glossary: tuple[tuple[str, str], ...] = ()
     keep_spans: bool = True
     alignment: bool = False
-    beam: int | None = None
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Those sentences of a request that go one way, and where they stand among all of them."""
+
+    places: list[int]
+    job: Job
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,19 @@ class Document:
         return [text for text in texts if text != self.text()][:count]
 
 
+async def cut_all(
+    pool: Pool, served: Served, texts: Sequence[str], most_tokens: int, keep_spans: bool = True
+) -> list[list[Piece]]:
+    """The pieces of each text; what the pool has no room for is refused before."""
+    characters = sum(map(len, texts))
+    pool.check_room(len(texts), characters)
+
+    def cut_each() -> list[list[Piece]]:
+        return [cut(served.translator, text, most_tokens, keep_spans) for text in texts]
+
+    return cut_each() if characters <= QUICKLY_CUT else await asyncio.to_thread(cut_each)
+
+
 def cut(translator: Translator, text: str, most_tokens: int, keep_spans: bool = True) -> list[Piece]:
     """The pieces of a text; a sentence with more tokens than fit, or with more spans to keep, comes in parts."""
     longest = min(translator.longest_source - 1, translator.config.data.max_tokens, most_tokens)
@@ -89,10 +114,14 @@ def cut(translator: Translator, text: str, most_tokens: int, keep_spans: bool = 
 
 def _spans_fit(sentence: str) -> bool:
     """Whether a sentence has so few spans to keep that they can be searched for in a reasonable time."""
-    if not has_spans(sentence):
-        return True
-    groups = group_spans(sentence, _EVERY.find(sentence))
-    return sum(not group.is_tag for group in groups) <= MOST_SPANS
+    # Where the beginning has too many already, the rest is not looked at; one span may have been cut in two there.
+    if len(sentence) > 2 * A_GLANCE and _span_count(sentence[:A_GLANCE]) > MOST_SPANS + 1:
+        return False
+    return not has_spans(sentence) or _span_count(sentence) <= MOST_SPANS
+
+
+def _span_count(text: str) -> int:
+    return sum(not group.is_tag for group in group_spans(text, _EVERY.find(text)))
 
 
 async def translate_pieces(
@@ -110,20 +139,32 @@ async def translate_pieces(
 async def translate_sentences(
     pool: Pool, served: Served, texts: Sequence[str], wanted: Wanted, client: Hashable | None
 ) -> list[Sentence]:
-    """Translate sentences: those with terms or spans in one job, the others, which can have n best, in another."""
+    """Translate sentences, all begun together."""
+    portions = portions_of(texts, wanted)
+    answers = await all_of([pool.translate(served.languages, each.job, client=client) for each in portions])
+    return found_sentences(portions, answers)
+
+
+def portions_of(texts: Sequence[str], wanted: Wanted) -> list[Portion]:
+    """Sentences with terms or spans are one job, the others, which can have n best, another."""
     glossary = Glossary.of(wanted.glossary) if wanted.glossary else None
-    groups: dict[bool, list[int]] = {}
-    for index, text in enumerate(texts):
-        groups.setdefault(is_controlled(text, wanted, glossary), []).append(index)
-    work = [
-        pool.translate(served.languages, job_of([texts[index] for index in indices], wanted, controlled), client=client)
-        for controlled, indices in groups.items()
+    places: dict[bool, list[int]] = {}
+    for place, text in enumerate(texts):
+        places.setdefault(_is_controlled(text, wanted, glossary), []).append(place)
+    return [
+        Portion(own, _job_of([texts[place] for place in own], wanted, controlled)) for controlled, own in places.items()
     ]
-    answers = await all_of(work)
-    sentences: dict[int, Sentence] = {}
-    for indices, answer in zip(groups.values(), answers, strict=True):
-        sentences |= dict(zip(indices, sentences_of([texts[index] for index in indices], answer), strict=True))
-    return [sentences[index] for index in range(len(texts))]
+
+
+def in_order(portions: Sequence[Portion], found: Sequence[Sequence[Found]]) -> list[Found]:
+    """What was found for the sentences of each portion, in the order of all of them."""
+    pairs = [pair for own, each in zip(portions, found, strict=True) for pair in zip(own.places, each, strict=True)]
+    return [each for _, each in sorted(pairs, key=lambda pair: pair[0])]
+
+
+def found_sentences(portions: Sequence[Portion], answers: Sequence[Answer]) -> list[Sentence]:
+    """All sentences, with the answers of the pool."""
+    return in_order(portions, [_sentences_of(own.job, answer) for own, answer in zip(portions, answers, strict=True)])
 
 
 async def all_of(work: Sequence[Coroutine[Any, Any, Found]]) -> list[Found]:
@@ -143,12 +184,12 @@ def has_spans(text: str) -> bool:
     return bool(_FINDER.find(text))
 
 
-def is_controlled(text: str, wanted: Wanted, glossary: Glossary | None) -> bool:
+def _is_controlled(text: str, wanted: Wanted, glossary: Glossary | None) -> bool:
     """Whether a sentence has terms or spans that must come through."""
     return bool((wanted.keep_spans and has_spans(text)) or (glossary and glossary.find(text)))
 
 
-def job_of(texts: Sequence[str], wanted: Wanted, controlled: bool) -> Job:
+def _job_of(texts: Sequence[str], wanted: Wanted, controlled: bool) -> Job:
     """What is asked of the pool."""
     return Job(
         texts=tuple(texts),
@@ -156,11 +197,10 @@ def job_of(texts: Sequence[str], wanted: Wanted, controlled: bool) -> Job:
         glossary=wanted.glossary if controlled else (),
         keep_spans=wanted.keep_spans and controlled,
         alignment=wanted.alignment,
-        beam=wanted.beam,
     )
 
 
-def sentences_of(texts: Sequence[str], answer: Answer) -> list[Sentence]:
+def _sentences_of(job: Job, answer: Answer) -> list[Sentence]:
     """The answer of the pool, sentence by sentence."""
     return [
         Sentence(
@@ -169,5 +209,5 @@ def sentences_of(texts: Sequence[str], answer: Answer) -> list[Sentence]:
             answer.alignments[index] if answer.alignments is not None else None,
             answer.constraints[index].terms if answer.constraints is not None else (),
         )
-        for index, text in enumerate(texts)
+        for index, text in enumerate(job.texts)
     ]

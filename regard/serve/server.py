@@ -51,7 +51,7 @@ def make_server(app: Application, settings: ServeSettings, ready: Callable[[], N
     lane = None if settings.proxies else app.lane  # what a proxy says of its clients, the application reads
     config = uvicorn.Config(
         app,
-        http=bounded_protocol(settings, lane),
+        http=bounded_protocol(settings, app.guard, lane),
         ws="none",
         lifespan="on",
         log_config=None,

@@ -41,7 +41,12 @@ def word_probabilities(translator: Translator, translation: Translation, words: 
         for index, (first, last) in enumerate(words):
             if start < last and first < stop:
                 logs[index] += log
-    return [float(f"{math.exp(min(0.0, log)):.6g}") for log in logs]
+    return [as_probability(log) for log in logs]
+
+
+def as_probability(log: float) -> float:
+    """A logarithm as the probability that is told."""
+    return float(f"{math.exp(min(0.0, log)):.6g}")
 
 
 def links_of(

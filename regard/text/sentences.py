@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from regard.text.languages import main_language
@@ -86,26 +87,36 @@ def _ends(text: str, found: re.Match[str], language: str) -> bool:
 
 def split_long(sentence: str, fits: Callable[[str], bool]) -> list[tuple[str, str]]:
     """A sentence in parts that fit, each with the white space behind it; cut at clause marks, as evenly as can be."""
-    if fits(sentence) or len(sentence) < 2:
+    if fits(sentence):
         return [(sentence, "")]
-    cut = _middle_cut(sentence)
-    left, right = sentence[:cut], sentence[cut:]
-    body = left.rstrip()
-    gap = left[len(body) :] + right[: len(right) - len(right.lstrip())]
-    parts = split_long(body, fits)
-    last, _ = parts[-1]
-    return [*parts[:-1], (last, gap), *split_long(right.lstrip(), fits)]
-
-
-def _middle_cut(sentence: str) -> int:
-    """Where to cut: at the best kind of mark that is not too near an end, nearest to the middle; not inside a span."""
-    middle, margin = len(sentence) / 2, len(sentence) / 5
     whole = {place for span in _SPANS.find(sentence) for place in range(span.start + 1, span.stop)}
-    for marks in _CLAUSES:
-        # A number such as 1,000 is not cut.
-        places = [found.end() for found in re.finditer(rf"{marks}(?!\d)" if marks else "", sentence)]
-        inside = [place for place in places if margin <= place <= len(sentence) - margin and sentence[:place].strip()]
-        inside = [place for place in inside if place not in whole]
-        if inside:
-            return min(inside, key=lambda place: abs(place - middle))
-    return len(sentence) // 2
+    places = [sorted(_places(marks, sentence) - whole) for marks in _CLAUSES]
+    parts: list[tuple[str, str]] = []
+    ranges = [(0, len(sentence))]
+    while ranges:
+        start, stop = ranges.pop()
+        part = sentence[start:stop]
+        if stop - start < 2 or fits(part):
+            parts.append((part, sentence[stop : ranges[-1][0]] if ranges else ""))
+            continue
+        cut = _middle_cut(start, stop, places)
+        behind = cut + len(sentence[cut:stop]) - len(sentence[cut:stop].lstrip())
+        ranges += [(behind, stop), (start, start + len(sentence[start:cut].rstrip()))]
+    return parts
+
+
+def _places(marks: str, sentence: str) -> set[int]:
+    """Where a sentence may be cut, behind marks of a kind; a number such as 1,000 is not cut."""
+    return {found.end() for found in re.finditer(rf"{marks}(?!\d)" if marks else "", sentence)}
+
+
+def _middle_cut(start: int, stop: int, places: Sequence[Sequence[int]]) -> int:
+    """Where to cut a part: at the best kind of place that is not too near an end, nearest to the middle."""
+    middle, margin = (start + stop) / 2, (stop - start) / 5
+    for own in places:
+        first = bisect_left(own, max(start + 1, start + margin))
+        nearest = bisect_left(own, middle)
+        near = [own[at] for at in (nearest - 1, nearest) if first <= at < len(own) and own[at] <= stop - margin]
+        if near:
+            return min(near, key=lambda place: abs(place - middle))
+    return int(middle)

@@ -63,20 +63,19 @@ class SpanFinder:
         literal = sorted({string for string in strings if string}, key=lambda string: -len(string))
         patterns = [(LITERAL, "|".join(_whole(string) for string in literal))] if literal else []
         patterns += [(kind, pattern) for kind, pattern in KINDS.items() if kind in self.kinds]
-        self._patterns = [(kind, re.compile(pattern)) for kind, pattern in patterns]
-        signs = [re.escape(sign) for kind, _ in patterns for sign in SIGNS.get(kind, ())]
-        self._signs = re.compile("|".join(signs)) if all(kind in SIGNS for kind, _ in patterns) else None
+        self._patterns = [(kind, re.compile(pattern), SIGNS.get(kind)) for kind, pattern in patterns]
 
     def find(self, text: str) -> list[Span]:
         """The spans of a text, from left to right; they do not overlap."""
         found: list[Span] = []
         hidden = text
-        if self._signs is not None and not self._signs.search(text):
-            return found
-        for kind, pattern in self._patterns:
-            for match in pattern.finditer(hidden):
-                found.append(Span(text[match.start() : match.end()], kind, match.start(), match.end()))
-            hidden = pattern.sub(lambda match: "\0" * len(match.group()), hidden)
+        for kind, pattern, signs in self._patterns:
+            if signs is not None and not any(sign in text for sign in signs):
+                continue
+            own = [Span(text[slice(*match.span())], kind, *match.span()) for match in pattern.finditer(hidden)]
+            if own:
+                hidden = pattern.sub(lambda match: "\0" * len(match[0]), hidden)
+                found += own
         return sorted((span for span in found if "\0" not in span.text), key=lambda span: span.start)
 
 

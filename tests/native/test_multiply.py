@@ -11,8 +11,11 @@ pytestmark = [
     pytest.mark.usefixtures("one_thread"),
 ]
 
-SIZES = [(1, 1, 1), (6, 64, 256), (7, 65, 257), (256, 128, 128), (13, 640, 30), (100, 100, 1000), (31, 17, 600)]
-"""Rows, columns, terms: whole blocks, and every kind of rest."""
+SIZES = [
+    *((1, 1, 1), (6, 64, 256), (7, 65, 257), (256, 128, 128), (13, 640, 30), (100, 100, 1000), (31, 17, 600)),
+    *((8, 16, 256), (9, 48, 300), (56, 32, 40), (57, 31, 513), (129, 80, 256), (520, 33, 300)),
+]
+"""Rows, columns, terms: whole blocks, and every kind of rest; more rows than are packed at a time."""
 
 
 def matrix(rows, columns, turned, seed):
@@ -35,6 +38,21 @@ def test_equals_torch(rows, columns, terms, left_turned, right_turned, keep):
     assert torch.equal(again, result)
 
 
+@pytest.mark.parametrize(("rows", "columns", "terms"), [(6, 64, 30), (8, 80, 256), (20, 70, 600)])
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+def test_bias_and_relu_come_after_the_last_term(rows, columns, terms, positive, keep):
+    left, right = matrix(rows, terms, False, 1), matrix(terms, columns, False, 2)
+    bias, before = matrix(1, columns, False, 3)[0], matrix(rows, columns, False, 4)
+    result = before.clone()
+    ending = native.EndingStructure(keep, positive, bias.data_ptr())
+    factors = [native.FactorStructure(factor.data_ptr(), *factor.stride(), 0) for factor in (left, right)]
+    native.loaded().multiply_matrices(rows, columns, terms, *factors, ending, result.data_ptr(), columns)
+    expected = left.double() @ right.double() + bias.double() + (before.double() if keep else 0)
+    expected = expected.clamp(min=0) if positive else expected
+    torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
+
+
 def test_writes_nothing_beside_a_part_of_a_matrix():
     whole = torch.zeros(20, 100)
     part = whole[3:15, 10:80]
@@ -50,9 +68,10 @@ def test_what_is_not_a_number_stays_so():
     assert result.isnan().any(1).nonzero().flatten().tolist() == [2]
 
 
-def test_a_row_does_not_depend_on_its_neighbours():
-    left, right = matrix(40, 300, False, 1), matrix(300, 128, False, 2)
-    together = multiply(left, right, torch.zeros(40, 128))
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_row_does_not_depend_on_its_neighbours(turned):
+    left, right = matrix(63, 300, turned, 1), matrix(300, 128, False, 2)
+    together = multiply(left, right, torch.zeros(63, 128))
     alone = [multiply(row[None], right, torch.zeros(1, 128)) for row in left]
     assert torch.equal(together, torch.cat(alone))
 

@@ -1,6 +1,7 @@
 """Our own endpoints: answers with all their parts, events as a translation forms, and the page."""
 
 import json
+import math
 from collections.abc import Iterator
 
 import httpx
@@ -9,6 +10,7 @@ from http_world import http, make_service, serving
 
 from regard.search.translator import Translation, Translator
 from regard.serve.answers import rich_answer
+from regard.serve.explanation_schemas import ExplanationTold
 from regard.serve.pool import Pool
 from regard.serve.sentences import Document, Sentence, cut
 from regard.text.documents import Part, sentences_of, take_apart
@@ -34,7 +36,8 @@ def test_models_and_limits(address: str) -> None:
         }
     ]  # fmt: skip
     assert told["limits"] == {
-        "characters": 2000, "alternatives": 10, "explain_characters": 500, "glossary_terms": 50, "items": 50,
+        "body_bytes": 131_072, "characters": 2000, "items": 50, "total_characters": 20_000, "alternatives": 10,
+        "explain_characters": 500, "glossary_terms": 50,
     }  # fmt: skip
     assert told["api_key_required"] is False
 
@@ -119,7 +122,16 @@ def test_words_are_as_likely_as_their_tokens(address: str, plain_translator: Tra
     for word in sentence["translations"][0]["words"]:
         product *= word["probability"]
     tokens = own.token_log_probabilities[: len(own.tokens)]
-    assert product == pytest.approx(2.718281828459045 ** sum(tokens), rel=0.05)
+    assert product == pytest.approx(math.exp(sum(tokens)), rel=0.05)
+
+
+def test_tokens_are_as_likely_as_the_model_finds_them(address: str, plain_translator: Translator) -> None:
+    [sentence] = post(address, "translate", text="the cat eats 3 apples.").json()["sentences"]
+    [[own]] = plain_translator.translate_nbest(["the cat eats 3 apples."], 1)
+    tokens = sentence["translations"][0]["tokens"]
+    assert [token["text"] for token in tokens] == [*own.pieces, "</s>"][: len(own.token_log_probabilities)]
+    likelihoods = [math.exp(log) for log in own.token_log_probabilities]
+    assert [token["probability"] for token in tokens] == pytest.approx(likelihoods, rel=1e-4)
 
 
 def test_glossary_and_spans(address: str) -> None:
@@ -155,12 +167,28 @@ def test_stream_ends_with_the_answer(address: str) -> None:
     assert told == post(address, "translate", text="the cat eats 3 apples. the dog").json()
 
 
-def test_a_stream_for_which_there_is_no_room_is_refused_as_others_are(plain_translator: Translator) -> None:
+MIXED = ["The cat eats 3 apples.", "See http://a.b/c now.", "The dog takes 5 apples."]
+
+
+def test_a_span_in_one_sentence_changes_nothing_for_the_others(plain_translator: Translator) -> None:
+    """Only a sentence with a span goes the slower way, watched or not."""
+    with serving(make_service(plain_translator, pool_type=Pool)) as address:
+        *partial, (last, told) = events(post(address, "stream", text=" ".join(MIXED)))
+        whole = post(address, "translate", text=" ".join(MIXED)).json()
+        alone = [post(address, "translate", text=sentence).json()["text"] for sentence in MIXED]
+    assert last == "done"
+    assert told["text"] == whole["text"]
+    assert partial, "sentences without a span are told as they grow"
+    assert [sentence["translations"][0]["text"] for sentence in told["sentences"]] == alone
+    assert "http://a.b/c" in alone[1]
+
+
+def test_a_stream_that_takes_too_long_to_begin_is_refused_as_others_are(plain_translator: Translator) -> None:
     with serving(make_service(plain_translator, pool={"seconds": 0.0}, pool_type=Pool)) as address:
         response = post(address, "stream", text="the cat eats 3 apples.")
     assert response.status_code == 503
-    assert response.headers["retry-after"].isdecimal()
-    assert response.json().keys() == {"error"}
+    assert "retry-after" not in response.headers
+    assert response.json()["error"].startswith("Took too long")
 
 
 def test_explanations_are_passed_on(address: str) -> None:
@@ -177,6 +205,17 @@ def test_a_real_explanation(plain_translator: Translator) -> None:
         assert (told["format"], told["model"]["name"]) == ("regard-explanation", "tiny")
         assert told["source"]["text"] == "the cat eats 3 apples."
         assert len(told["steps"]) == len(told["target"]["tokens"])
+        ExplanationTold.model_validate(told)
+        ExplanationTold.model_validate(post(address, "explain", text="the cat", translation="le chat").json())
+
+
+def test_events_are_described(address: str) -> None:
+    spec = http.get(f"{address}/spec").json()
+    answer = spec["paths"]["/api/stream"]["post"]["responses"]["200"]["content"]["text/event-stream"]["schema"]
+    names = {event: reference["$ref"].rpartition("/")[2] for event, reference in answer["x-events"].items()}
+    assert names == {"partial": "PartialTold", "done": "RichTold", "error": "ErrorTold"}
+    assert spec["components"]["schemas"]["PartialTold"]["properties"].keys() == {"text"}
+    assert "texts" not in spec["components"]["schemas"]["StreamGiven"]["properties"]
 
 
 REFUSED = {

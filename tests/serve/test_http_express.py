@@ -225,7 +225,7 @@ def test_what_takes_too_long_and_what_breaks_is_told(plain_translator: Translato
             assert answers(connection)[0].startswith(b"HTTP/1.1 200")
         assert late.startswith(b"HTTP/1.1 503")
         assert b"Took too long" in late
-        assert b"retry-after: 5" in late
+        assert b"retry-after" not in late
         broken = asked(address, request({**PLAIN, "q": "bad"}))
         assert broken.startswith(b"HTTP/1.1 500")
         assert b"Internal error" in broken

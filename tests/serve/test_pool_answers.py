@@ -11,7 +11,7 @@ from regard.config import SearchConfig
 from regard.errors import InputError, RegardError
 from regard.search.resident import ResidentTranslator
 from regard.search.translator import Translation, Translator
-from regard.serve.jobs import Answer, Job, Pair, PoolSettings
+from regard.serve.jobs import Answer, Job, Pair, PoolSettings, Progress
 from regard.serve.marked import translate_markup
 from regard.serve.pool import Pool
 from regard.serve.routing import Served
@@ -91,7 +91,7 @@ def test_a_stream_grows_to_the_translation(translator: Translator, beam: int) ->
     texts = [text for text in TEXTS if text]
 
     async def follow(pool: Pool, text: str) -> list[str]:
-        return [partial async for partial in pool.stream(PAIR, Job((text,), beam=beam))]
+        return [progress[0].texts[0] async for progress in pool.watch(PAIR, [Job((text,), beam=beam)])]
 
     async def scenario(pool: Pool) -> list[list[str]]:
         streams, _ = await asyncio.gather(
@@ -111,7 +111,7 @@ def test_a_document_can_be_watched_with_all_it_asks_for(translator: Translator) 
     job = Job(tuple(TEXTS), alignment=True, best=2)
 
     async def scenario(pool: Pool) -> list[object]:
-        seen = [progress async for progress in pool.watch(PAIR, job)]
+        seen = [progress async for [progress] in pool.watch(PAIR, [job])]
         return [seen, await pool.translate(PAIR, job)]
 
     seen, answer = use(translator, scenario)
@@ -123,11 +123,15 @@ def test_a_document_can_be_watched_with_all_it_asks_for(translator: Translator) 
 
 
 def test_terms_can_be_watched_too(translator: Translator) -> None:
-    async def scenario(pool: Pool) -> list[str]:
-        return [text async for text in pool.stream(PAIR, Job(tuple(TEXTS[:2]), glossary=TERMS))]
+    jobs = [Job(tuple(TEXTS[:2]), glossary=TERMS), Job(tuple(TEXTS[2:4]))]
 
+    async def scenario(pool: Pool) -> list[list[Progress]]:
+        return [progress async for progress in pool.watch(PAIR, jobs)]
+
+    with_terms, plain = use(translator, scenario)[-1]
     found = translator.controlled(Glossary.of(TERMS)).translate(TEXTS[:2])
-    assert use(translator, scenario)[-1] == " ".join(each.text for each in found)
+    assert with_terms.texts == tuple(each.text for each in found)
+    assert plain.texts == tuple(translator.translate(TEXTS[2:4]))
 
 
 def test_nothing_to_translate(native_translator: Translator) -> None:

@@ -12,6 +12,7 @@ from pool_world import PAIR, Obedient, until, use
 from regard.native.search import Prepared
 from regard.search.resident import Joined
 from regard.search.translator import Translator
+from regard.serve import sentences
 from regard.serve.jobs import Batch, Busy, Job, TookTooLong, WorkerFailed
 from regard.serve.pace import Pace
 from regard.serve.pool import Pool
@@ -127,7 +128,7 @@ def test_a_watcher_who_leaves_frees_the_place(obedient: Obedient) -> None:
         obedient.gate.clear()
         blocker = asyncio.create_task(pool.translate(PAIR, Job(("under way",))))
         await until(lambda: len(obedient.batches) == 1)
-        watching = pool.watch(PAIR, many(5))
+        watching = pool.watch(PAIR, [many(5)])
         task = asyncio.create_task(anext(watching))
         await until(lambda: pool.statistics.sentences == 6)
         task.cancel()
@@ -160,7 +161,7 @@ def test_time_is_limited(obedient: Obedient) -> None:
         with pytest.raises(TookTooLong, match=r"0\.05 s"):
             await pool.translate(PAIR, many(3))
         with pytest.raises(TookTooLong):
-            async for _ in pool.stream(PAIR, many(3)):
+            async for _ in pool.watch(PAIR, [many(3)]):
                 pass
         assert pool.statistics.sentences == pool.statistics.waiting == 0
         obedient.gate.set()
@@ -303,3 +304,35 @@ def test_the_estimate_follows_the_pace() -> None:
     assert pace.seconds_for(1000) == pytest.approx(50, rel=0.01)
     assert pace.seconds_for(10**6) == 60
     assert pace.seconds_for(1) == 1
+
+
+def test_alignments_do_not_wait_for_slower_searches(plain_translator: Translator) -> None:
+    endless = Job(("cat " * 40,), glossary=(("cat", "matou " * 30),))
+
+    async def scenario(pool: Pool) -> None:
+        slow = asyncio.create_task(pool.translate(PAIR, endless))
+        await until(lambda: pool.statistics.sentences == 1 and pool.statistics.waiting == 0)
+        answer = await pool.translate(PAIR, Job(("the cat",), alignment=True))
+        assert answer.alignments is not None
+        assert not slow.done()
+        slow.cancel()
+        await asyncio.wait([slow])
+
+    use(plain_translator, scenario)
+
+
+def test_a_full_pool_refuses_before_texts_are_cut(obedient: Obedient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("a text was cut for which there is no room")
+
+    async def scenario(pool: Pool) -> None:
+        obedient.gate.clear()
+        full = asyncio.create_task(pool.translate(PAIR, many(10)))
+        await until(lambda: pool.statistics.sentences == 10)
+        monkeypatch.setattr(sentences, "cut", never)
+        with pytest.raises(Busy):
+            await sentences.cut_all(pool, pool.served[PAIR], ["one more"], 256)
+        obedient.gate.set()
+        await full
+
+    use(obedient, scenario, queue_sentences=10, workers=1)

@@ -11,13 +11,24 @@ END = "</s>"
 
 
 def explanation(
-    source=SOURCE, target=TARGET, *, forced=False, layers=(2, 2), heads=4, width=32, languages=("en", "fr"), seed=1
+    source=SOURCE,
+    target=TARGET,
+    *,
+    forced=False,
+    finished=True,
+    own=TARGET,
+    layers=(2, 2),
+    heads=4,
+    width=32,
+    languages=("en", "fr"),
+    seed=1,
 ):
-    """An explanation of a pair, as the service answers it."""
+    """An explanation of a pair, as the service answers it; `own` is what the model would say, where it is forced."""
     random = np.random.default_rng(seed)
     source_side, target_side = _side(source), _side(target)
     size, length = len(source_side["tokens"]), len(target_side["tokens"])
     encoder, decoder = layers
+    others = [own, f"{own} (2)"] if forced else [f"{target} (2)", f"{target} (3)"]
     steps = [_step(token, random) for token in target_side["tokens"]]
     return {
         "format": "regard-explanation",
@@ -34,7 +45,13 @@ def explanation(
             "positions": "sinusoidal",
         },
         "source": {"text": source, **source_side},
-        "target": {"text": target, **target_side, "read": ["<s>", *target_side["tokens"][:-1]], "forced": forced},
+        "target": {
+            "text": target,
+            **target_side,
+            "read": ["<s>", *target_side["tokens"][:-1]],
+            "forced": forced,
+            "finished": finished,
+        },
         "attention": {
             "encoder": _packed(_attention(random, encoder, heads, size, size)),
             "decoder": _packed(_attention(random, decoder, heads, length, length, causal=True)),
@@ -44,7 +61,7 @@ def explanation(
         "beam": None if forced else {"size": 3, "nodes": _beam(steps)},
         "attribution": _attribution(random, length, size),
         "positions": _packed(_sinusoids(50, width)) | {"kind": "sinusoidal"},
-        "alternatives": [{"text": target, "score": -0.2}],
+        "alternatives": [{"text": text, "score": -0.2 - 0.1 * rank} for rank, text in enumerate(others)],
     }
 
 

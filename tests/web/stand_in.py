@@ -28,7 +28,8 @@ WORDS = dict(
 
 
 class StandIn(ThreadingHTTPServer):
-    """What it is asked is kept in `requests`; while `busy` it answers 503; `key` is wanted where it is given.
+    """What it is asked is kept in `requests`; while `busy` it answers 503, and with `late`, too, but for good; `key` is
+    wanted where it is given.
 
     A stream that begins while `hold` is given stops after so many words until `go_on` is set; an explanation stops,
     whatever `hold` is.
@@ -41,7 +42,7 @@ class StandIn(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.models = models or [_model("en", "fr", "English", "French"), _model("fr", "en", "French", "English")]
         self.requests = []
-        self.busy = False
+        self.busy = self.late = False
         self.key = None
         self.hold = None
         self.go_on = threading.Event()
@@ -89,6 +90,9 @@ def _sentence(before, source, body, best):
     words = [{"text": m[0], "start": m.start(), "stop": m.end()} for m in re.finditer(r"[\w'’]+|[^\w\s]+", source)]
     terms = {term["source"].lower(): term["target"] for term in body.get("glossary", [])}
     translations = [_translation(source, words, terms, rank, body.get("alignment")) for rank in range(best)]
+    if "{" in source:  # a span that is put back as it was: then nobody knows how likely the words were
+        for word in (word for translation in translations for word in translation["words"]):
+            word["probability"] = None
     used = [term for term in body.get("glossary", []) if term["source"].lower() in source.lower()]
     return {
         "source": source,
@@ -137,19 +141,24 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, body))
         if self.server.busy:
             self._json({"error": "the queue is full"}, 503, {"Retry-After": "1"})
+        elif self.server.late:
+            self._json({"error": "Took too long: not done within 30 s"}, 503)
         elif self.server.key is not None and body.get("api_key") != self.server.key:
             self._json({"error": "this key is not known"}, 403)
+        elif body.get("best", 1) > LIMITS["alternatives"] + 1:
+            self._json({"error": f"Invalid request: best must be <= {LIMITS['alternatives'] + 1}"}, 400)
         elif self.path == "/api/translate":
             self._json(translated(body, body.get("best", 1)))
         elif self.path == "/api/stream":
             self._stream(body)
         elif self.path == "/api/explain":
             given = body["translation"]
-            target = given or translated(body)["text"]
+            own = translated(body)["text"]
             languages = (body["source"], body["target"])
             if self.server.hold is not None:
                 self.server.go_on.wait(timeout=60)
-            self._json(explanation(body["text"], target, forced=given is not None, languages=languages))
+            forced = given is not None
+            self._json(explanation(body["text"], given or own, own=own, forced=forced, languages=languages))
 
     def _stream(self, body):
         self.send_response(200)

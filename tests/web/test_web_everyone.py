@@ -134,7 +134,7 @@ def test_it_fits_a_phone(translate, width, scheme, locale):
 
 def test_a_tap_keeps_a_word(look):
     tab = look(width=390, has_touch=True, fragment="&drawing=lines")
-    tab.get_by_role("button", name="était").tap()
+    tab.get_by_role("button", name="était", exact=True).tap()
     expect(tab.locator("#attention-figure .readout")).to_have_text(starting("“était” looks at"))
 
 

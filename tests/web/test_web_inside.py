@@ -15,6 +15,7 @@ from regard.explain.words import Word, merge_keys, merge_queries
 from regard.web import self_contained_page
 
 pytestmark = pytest.mark.slow
+FIGURES = ("attention-figure", "attribution", "attention-beside")
 SENTENCE, OWN = "The animal was tired.", "le animal était tired."
 
 
@@ -54,6 +55,36 @@ def test_the_target_can_be_edited_and_the_model_made_to_write_it(look, service):
     tab.locator(".beam-figure").wait_for()
     assert service.asked("/api/explain")[-1]["translation"] is None
     expect(tab.locator("#inside-target")).to_have_value(OWN)
+
+
+def test_the_other_translations_can_be_looked_into(look, service):
+    tab = look()
+    others = tab.locator("#others .other")
+    expect(tab.locator("#others h3")).to_have_text("Other translations")
+    expect(others).to_have_text([f"{OWN} (2)−0.20", f"{OWN} (3)−0.30"])
+    tab.locator("#inside-source").fill("something else, not asked for")
+    others.nth(1).focus()
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#steps > .tell")).to_contain_text("The translation was given")
+    expect(tab.locator("#inside-source")).to_have_value(SENTENCE)
+    expect(tab.locator("#inside-target")).to_have_value(f"{OWN} (3)")
+    expect(tab.locator("#inside-target")).to_be_focused()
+    assert service.asked("/api/explain")[-1]["translation"] == f"{OWN} (3)"
+    expect(tab.locator("#others h3")).to_have_text("What it would have written itself")
+    expect(others).to_have_text([f"{OWN}−0.20", f"{OWN} (2)−0.30"])
+    others.first.click()
+    tab.locator(".beam-figure").wait_for()
+    assert service.asked("/api/explain")[-1]["translation"] is None
+    expect(tab.locator("#inside-target")).to_have_value(OWN)
+
+
+def test_where_the_search_found_nothing_else_there_is_no_list(new_tab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(self_contained_page(explanation() | {"alternatives": []}), encoding="utf-8")
+    tab = new_tab("file:")
+    tab.goto(path.as_uri())
+    wait_for_pictures(tab)
+    expect(tab.locator("#others")).to_have_count(0)
 
 
 def test_an_emptied_sentence_ends_the_wait_for_its_explanation(look, service):
@@ -135,13 +166,13 @@ def test_kinds_and_drawings_are_chosen_by_keys_and_keep_the_focus(look):
 
 def test_a_token_is_isolated_both_ways_in_lines(look):
     tab = look(fragment="&drawing=lines")
-    asking = tab.get_by_role("button", name="était")
+    asking = tab.get_by_role("button", name="était", exact=True)
     asking.hover()
     readout = tab.locator("#attention-figure .readout")
     expect(readout).to_have_text(starting("“était” looks at “"))
     strong = "nodes => nodes.filter((node) => Number(node.getAttribute('stroke-opacity')) > 0.11).length"
     assert 0 < tab.locator(".wire").evaluate_all(strong) <= 5
-    tab.get_by_role("button", name="animal").nth(1).hover()
+    tab.get_by_role("button", name="animal", exact=True).nth(1).hover()
     expect(readout).to_have_text(starting("“animal” is looked at by “"))
     tab.mouse.move(2, 2)
     expect(readout).to_have_text(starting("Point at a cell"))
@@ -185,6 +216,24 @@ def test_the_slider_replays_the_steps(look):
     tab.keyboard.press("End")
     expect(tab.locator("#steps mark")).to_have_text("</s>")
     expect(tab.locator("#steps .written")).to_have_text(f"{OWN}</s>")
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_translation_that_was_cut_off_says_so(new_tab, tmp_path, finished):
+    given = explanation(SENTENCE, OWN, finished=finished)
+    path = tmp_path / "page.html"
+    path.write_text(self_contained_page(given), encoding="utf-8")
+    tab = new_tab("file:")
+    tab.goto(path.as_uri() + f"#step={len(given['steps'])}")
+    wait_for_pictures(tab)
+    expect(tab.locator(".inside > .status")).to_have_count(0 if finished else 1)
+    expect(tab.locator("#steps mark")).to_have_text("</s>" if finished else "cut off")
+    expect(tab.locator("#step")).to_have_attribute("aria-valuetext", re.compile("</s>$" if finished else "cut off$"))
+    expect(tab.locator(".candidates .taken")).to_have_count(1 if finished else 0)
+    expect(tab.locator(".candidates li")).to_have_count(6)
+    expect(tab.locator(".step-stage .small")).to_contain_text("Rank 1" if finished else "</s> had rank 1")
+    tab.locator("#step").press("ArrowLeft")
+    expect(tab.locator(".candidates .taken")).to_have_count(1)
 
 
 def test_it_plays_by_itself(look):
@@ -266,6 +315,14 @@ def test_the_data_is_saved(look, tmp_path):
     assert json.loads((tmp_path / "data.json").read_text()) == explanation(SENTENCE, OWN)
 
 
+def copied_link(tab):
+    """Press the button that copies a link to the view: the link."""
+    stop_clock(tab)
+    tab.locator("#copy-link").click()
+    tab.locator(".tools .copied", has_text="Copied.").wait_for()
+    return tab.evaluate("navigator.clipboard.readText()")
+
+
 def test_a_link_reopens_the_view(look, show, service):
     tab = look(permissions=["clipboard-read", "clipboard-write"])
     tab.locator("#inside-target").fill("une autre & <b>phrase</b> + 100 %")
@@ -276,12 +333,7 @@ def test_a_link_reopens_the_view(look, show, service):
         expect(tab.locator(name)).to_have_attribute("aria-checked", "true")
     tab.locator("#step").fill("4")
     expect(tab.locator("#steps .counter")).to_have_text(starting("Step 4 "))
-    stop_clock(tab)
-    tab.locator("#copy-link").click()
-    tab.locator(".tools .copied", has_text="Copied.").wait_for()
-    link = tab.evaluate("navigator.clipboard.readText()")
-    assert link.startswith(service.address)
-    other = show(link.removeprefix(service.address))
+    other = show(copied_link(tab).removeprefix(service.address))
     other.locator("svg.lines").wait_for()
     expect(other.locator("#inside-target")).to_have_value("une autre & <b>phrase</b> + 100 %")
     expect(other.locator(".shown")).to_have_text("Shown: layer 2, head 2")
@@ -290,8 +342,54 @@ def test_a_link_reopens_the_view(look, show, service):
     expect(other.locator("#steps .counter")).to_have_text(starting("Step 4 "))
 
 
+def pinned_readouts(tab):
+    """What the figures of attention, attribution, and attention beside it say of the cells that are kept."""
+    return [tab.locator(f"#{figure} .readout").text_content() for figure in FIGURES]
+
+
+def test_a_link_keeps_the_side_of_the_attribution_and_what_is_singled_out(look, show, service):
+    tab = look(permissions=["clipboard-read", "clipboard-write"])
+    tab.locator("#attributed-target").click()
+    for picture, keys in (("#attention-figure", "Down Down Right"), ("#attribution", "Down Down Down")):
+        tab.locator(f"{picture} svg").focus()
+        for key in keys.split():
+            tab.keyboard.press(f"Arrow{key}")
+    told = pinned_readouts(tab)
+    assert told[0].startswith("“animal” looks at “animal”")
+    assert told[1].startswith("“<s>” has")
+    other = show(copied_link(tab).removeprefix(service.address))
+    wait_for_pictures(other)
+    expect(other.locator("#attributed-target")).to_have_attribute("aria-checked", "true")
+    assert pinned_readouts(other) == told
+    expect(other.locator("#attention-figure .veil")).to_have_count(4)
+    other.locator("#theme-switch").click()
+    wait_for_pictures(other)
+    assert pinned_readouts(other) == told
+    other.locator("#inside-source").fill("The dog sleeps.")
+    other.locator("#look").click()
+    expect(other.locator("#inside-target")).to_have_value("le chien dort.")
+    assert set(pinned_readouts(other)) == {"Point at a cell or a word to single it out; click to keep it."}
+
+
+def test_a_word_that_is_kept_in_the_lines_is_in_the_link(look, show, service):
+    tab = look(fragment="&drawing=lines", permissions=["clipboard-read", "clipboard-write"])
+    tab.get_by_role("button", name="était", exact=True).click()
+    other = show(copied_link(tab).removeprefix(service.address))
+    expect(other.get_by_role("button", name="était", exact=True)).to_have_attribute("aria-pressed", "true")
+
+
+def test_a_link_followed_in_the_same_tab_keeps_what_it_names(look):
+    tab = look(fragment="&part=decoder&pinned=2.1")
+    expect(tab.locator("#attention-figure .readout")).to_have_text(starting("“animal” looks at “<s>”"))
+    link = "#view=inside&source=en&target=fr&text=The+dog+sleeps.&part=cross&pinned=-.2"
+    tab.evaluate("address => { location.hash = address; }", link)
+    expect(tab.locator("#attention-figure .readout")).to_have_text(starting("“dog” is looked at by"))
+
+
 def test_a_link_that_names_what_is_not_there_shows_the_beginning(look):
-    tab = look(fragment="&layer=9&head=99&part=nonsense&step=4000")
+    tab = look(fragment="&layer=9&head=99&part=nonsense&step=4000&attributed=nonsense&pinned=1.99&compared=99.-")
+    assert set(pinned_readouts(tab)) == {"Point at a cell or a word to single it out; click to keep it."}
+    expect(tab.locator("#attributed-source")).to_have_attribute("aria-checked", "true")
     expect(tab.locator(".shown")).to_have_text("Shown: all layers, mean of the heads")
     expect(tab.locator("#part-cross")).to_have_attribute("aria-checked", "true")
     total = len(explanation(SENTENCE, OWN)["steps"])
@@ -308,6 +406,8 @@ def test_the_same_view_is_one_file_that_opens_from_the_disk(new_tab, tmp_path, l
     expect(tab.locator(".said")).to_have_text(explanation()["source"]["text"])
     expect(tab.locator("html")).to_have_attribute("lang", {"en": "en", "zh": "zh-CN"}[language])
     expect(tab.locator(".thumb[aria-checked=true]")).to_have_id("head-1")
+    expect(tab.locator("#others li")).to_have_text([starting(each["text"]) for each in explanation()["alternatives"]])
+    expect(tab.locator("#others button")).to_have_count(0)
     tab.locator("#language-switch").click()
     expect(tab.locator("html")).to_have_attribute("lang", {"en": "zh-CN", "zh": "en"}[language])
     tab.locator("#theme-switch").click()

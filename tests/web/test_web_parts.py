@@ -74,10 +74,18 @@ def test_addresses_come_back(call):
         "layer": None,
         "head": "max",
         "step": 4,
+        "attributed": "target",
+        "pinned": {"row": 0, "column": 11},
+        "compared": {"row": None, "column": 0},
     }
     assert call("address.js", "module.readAddress(module.writeAddress(given))", state) == state
-    other = state | {"layer": 2, "head": 0}
+    other = state | {"layer": 2, "head": 0, "pinned": {"row": 7, "column": None}}
     assert call("address.js", "module.readAddress(module.writeAddress(given))", other) == other
+
+
+@pytest.mark.parametrize("pin", ["", ".", "-.-", "3", "3.2.1", "0.1", "-1.1", "1.x", "3.", "99999.1"])
+def test_what_is_no_cell_is_left_out_of_an_address(call, pin):
+    assert call("address.js", "module.readAddress(given)", f"#view=inside&pinned={pin}") == {"view": "inside"}
 
 
 def test_too_long_an_address_is_none_and_is_not_read(call):

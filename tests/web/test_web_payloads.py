@@ -40,6 +40,7 @@ def of_tokens(payloads):
     for index, step in enumerate(given["steps"][:-1]):
         step["token"] = payloads[index]
         step["candidates"][0]["token"] = payloads[index]
+    given["alternatives"] = [{"text": payload, "score": -1.0} for payload in payloads]
     for node in given["beam"]["nodes"]:
         node["token"] = payloads[node["step"] % len(payloads)]
     return given
@@ -87,6 +88,7 @@ def test_as_tokens_of_one_file(new_tab, tmp_path, drawing):
     tab.locator("#attention-figure-table").click()
     expect(tab.locator("#attention-figure thead th")).to_have_text([*PAYLOADS, "</s>"])
     expect(tab.locator(".said")).to_have_text(" ".join(PAYLOADS))
+    expect(tab.locator("#others li span:first-child")).to_have_text(PAYLOADS)
     expect(tab.locator(".facts dd").first).to_have_text(PAYLOADS[0])
     expect(tab.locator("#reasons .card p").first).to_contain_text(PAYLOADS[3])
     tab.locator("#beam-table").click()

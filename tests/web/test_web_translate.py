@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 REFUSED = "Failed to load resource"
+ANSWERED = {"translate": "#alternatives .alternative", "inside": "#steps"}
+"""What is there when a view has its answer."""
 
 
 def copied(tab):
@@ -20,6 +22,18 @@ def copied(tab):
     tab.clock.run_for(4000)
     expect(note).to_have_text("")
     return tab.evaluate("navigator.clipboard.readText()")
+
+
+def ask(tab, view):
+    """Ask for a translation, or for an explanation; the path that is asked for it first."""
+    if view == "inside":
+        tab.locator("#view-inside").click()
+        tab.locator("#inside-source").fill("The cat sleeps.")
+        tab.locator("#look").click()
+        return "/api/explain"
+    tab.locator("#source-text").fill("The cat sleeps.")
+    tab.clock.run_for(1000)
+    return "/api/stream"
 
 
 def test_a_text_is_streamed_and_then_told_in_full(translate, service):
@@ -101,6 +115,23 @@ def test_doubt_is_shown_by_more_than_colour(translate):
     expect(tab.locator("#confidence")).to_contain_text("nobody has calibrated")
 
 
+def test_what_nobody_knows_is_not_shown_as_sure(translate):
+    tab = translate()
+    legend, words = tab.locator(".sureness li:visible"), tab.locator("#translation .said-word")
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %"])
+    tab.locator("#source-text").fill("The cat sleeps. The {dog} eats.")
+    tab.locator("#alternatives .alternative", has_text="le chat").first.wait_for()
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %", "not known"])
+    expect(tab.locator("#translation .said-word.unknown")).to_have_text(["le", "{", "chien", "}", "mange", "."])
+    dog, told = words.nth(6), "“chien” comes from “dog”; how sure the model was of it is not known."
+    expect(dog).to_have_css("text-decoration-style", "dashed")
+    expect(dog).to_have_attribute("aria-label", told)
+    dog.hover()
+    expect(tab.locator(".writing .readout")).to_have_text(told)
+    tab.locator("#source-text").fill("The cat sleeps.")
+    expect(legend).to_have_text(["sure", "under 60 %", "under 30 %"])
+
+
 def test_another_translation_can_be_taken_and_copied(translate):
     tab = translate(permissions=["clipboard-read", "clipboard-write"])
     expect(tab.locator(".alternative")).to_have_count(4)
@@ -110,6 +141,16 @@ def test_another_translation_can_be_taken_and_copied(translate):
     expect(tab.locator("#translation")).to_have_text("le chats dort.")
     expect(tab.locator(".alternative[aria-checked=true]")).to_have_id("alternative-1")
     assert copied(tab) == "le chats dort."
+
+
+@pytest.mark.parametrize(("most", "best"), [(0, 1), (1, 2), (10, 4)])
+def test_as_many_translations_are_asked_for_as_the_service_allows(show, service, monkeypatch, most, best):
+    monkeypatch.setitem(stand_in.LIMITS, "alternatives", most)
+    tab = show()
+    tab.locator("#source-text").fill("The cat sleeps.")
+    expect(tab.locator("#translation-heard")).to_have_text("le chat dort.")
+    assert [body["best"] for body in service.asked("/api/translate")] == [best]
+    expect(tab.locator(".alternative")).to_have_count(best if best > 1 else 0)
 
 
 def test_sentences_are_parted_as_the_target_has_it(translate, monkeypatch):
@@ -172,6 +213,52 @@ def test_a_busy_service_is_asked_again(show, service):
     service.busy = False
     tab.locator("#translation", has_text="le chat dort.").wait_for()
     expect(tab.locator(".status")).to_be_hidden()
+
+
+@pytest.mark.parametrize("view", ["translate", "inside"])
+def test_a_service_that_stays_busy_is_not_asked_for_ever(show, service, view):
+    service.busy = True
+    tab = show(expected=REFUSED)
+    stop_clock(tab)
+    path = ask(tab, view)
+    for asked in range(1, 5):
+        tab.locator(".status", has_text="Another try in 1 s.").wait_for()
+        assert len(service.asked(path)) == asked
+        with tab.expect_response("**" + path):
+            tab.clock.run_for(1000)
+    tab.locator(".status", has_text="had its hands full at every try").wait_for()
+    tab.clock.run_for(3_600_000)
+    assert len(service.asked(path)) == 5
+    service.busy = False
+    tab.locator(f"#{view}-retry").click()
+    tab.locator(ANSWERED[view]).first.wait_for()
+    expect(tab.locator(".status")).to_be_hidden()
+    assert len(service.asked(path)) == 6
+
+
+@pytest.mark.parametrize("view", ["translate", "inside"])
+def test_what_took_too_long_is_told_and_not_asked_again(show, service, view):
+    service.late = True
+    tab = show(expected=REFUSED)
+    stop_clock(tab)
+    path = ask(tab, view)
+    tab.locator(".status", has_text="The service gave up: Took too long: not done within 30 s").wait_for()
+    tab.clock.run_for(3_600_000)
+    assert len(service.asked(path)) == 1
+    service.late = False
+    tab.locator(f"#{view}-retry").click()
+    tab.locator(ANSWERED[view]).first.wait_for()
+    expect(tab.locator(".status")).to_be_hidden()
+    assert len(service.asked(path)) == 2
+
+
+def test_a_service_that_is_busy_from_the_beginning_is_asked_again(show):
+    tab = show(expected=REFUSED)
+    tab.route("**/api/models", lambda route: route.fulfill(status=503, headers={"Retry-After": "1"}, body="{}"))
+    tab.reload()
+    tab.locator(".status", has_text="Another try in 1 s.").wait_for()
+    tab.unroute("**/api/models")
+    tab.locator("#source-text").wait_for()
 
 
 def test_a_lost_connection_is_said_and_mended(translate):

@@ -66,8 +66,9 @@ export function chosenText(answer, chosen) {
   return answer.sentences.map(part).join("") + (answer.after ?? "");
 }
 
-/** How sure the model was of a word, in three steps: "sure", "fair" or "doubtful". */
+/** How sure the model was of a word, in three steps: "sure", "fair" or "doubtful"; "unknown" where nobody can say. */
 export function sureness(probability) {
+  if (typeof probability !== "number") return "unknown";
   if (probability >= SURE) return "sure";
   return probability >= FAIR ? "fair" : "doubtful";
 }

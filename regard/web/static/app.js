@@ -1,11 +1,12 @@
 // The page of the service: one store, two views, and the address that leads to them.
-import { FIRST_VIEW } from "./inside_view.js";
-import { ServiceError, fetchModels } from "./service.js";
+import { FIRST_LOOK, FIRST_VIEW } from "./inside_view.js";
 import { button, element, keepingFocus, paragraph } from "./dom.js";
+import { createAsking } from "./asking.js";
 import { createExplaining } from "./explaining.js";
 import { createStore, recall, remember, scoped } from "./store.js";
 import { createTranslating } from "./translating.js";
 import { dressDocument, fillHeader, followSystem } from "./shell.js";
+import { fetchModels } from "./service.js";
 import { firstPair } from "./language_bar.js";
 import { insidePage } from "./inside_page.js";
 import { keptGlossaries } from "./glossary.js";
@@ -31,6 +32,7 @@ const store = createStore({
 const view = createStore(FIRST_VIEW);
 const translating = createTranslating(store);
 const explaining = createExplaining(store);
+const loading = createAsking(store, (failure) => store.set({ failure }));
 let [scope, shown] = [null, null];
 
 function explainAgain() {
@@ -56,6 +58,7 @@ function keyField(say) {
 function openInside({ text, translation }) {
   history.pushState(null, "", "#view=inside");
   store.set({ view: "inside", insideText: text, insideTranslation: translation, explanation: null });
+  view.set(FIRST_LOOK);
   document.getElementById("main").focus();
   window.scrollTo(0, 0);
   explaining.ask(text, translation);
@@ -67,12 +70,14 @@ function followAddress() {
   const asked = { view: "translate", ...readAddress(location.hash) };
   const { served } = store.get();
   const pair = asked.source && asked.target && served ? firstPair(served, asked) : {};
-  view.set(Object.fromEntries(Object.entries(asked).filter(([name]) => name in FIRST_VIEW)));
+  const ways = Object.fromEntries(Object.entries(asked).filter(([name]) => name in FIRST_VIEW));
   if (asked.text === undefined || !served) {
+    view.set(ways);
     store.set({ ...pair, view: asked.view });
   } else if (asked.view === "inside") {
     const { text, translation = null } = asked;
     store.set({ ...pair, insideText: text, insideTranslation: translation, explanation: null, view: "inside" });
+    view.set({ ...FIRST_VIEW, ...ways });  // now that no picture of another sentence is left to take it for its own
     redraw();
     explaining.ask(text, translation);
   } else {
@@ -90,16 +95,13 @@ function bringSentence() {
   explainAgain();
 }
 
-async function load() {
-  try {
-    const served = await fetchModels();
+function load() {
+  loading.ask(async (signal) => {
+    const served = await fetchModels(signal);
     store.set({ served, failure: null, keyNeeded: served.api_key_required, ...firstPair(served, recall("pair", {})) });
     followAddress();
     redraw();
-  } catch (error) {
-    if (!(error instanceof ServiceError)) throw error;
-    store.set({ failure: { kind: error.kind, message: error.message, seconds: error.seconds ?? 3 } });
-  }
+  });
 }
 
 /** What the main part shows: {node, release}. */

@@ -24,6 +24,11 @@ export function readExplanation(json) {
   };
 }
 
+/** Whether the model did not end its translation, so that nobody wrote the end mark that stands in the last step. */
+export function isCutOff({ target }) {
+  return target.finished === false;
+}
+
 /** Tokens as words of one token each: the groups of the subword view. */
 function singles(tokens) {
   return tokens.map((text, index) => ({ text, start: index, stop: index + 1 }));

@@ -1,6 +1,6 @@
 // The Look inside view of the service: a form for the sentence and its translation, then what was found.
 import { button, element, paragraph } from "./dom.js";
-import { insideView } from "./inside_view.js";
+import { FIRST_LOOK, insideView } from "./inside_view.js";
 import { languageName } from "./language.js";
 import { modelFacts, viewTools } from "./inside_head.js";
 import { scoped } from "./store.js";
@@ -40,7 +40,10 @@ function labelled(label, field, ...notes) {
   return element("div", {}, element("label", { for: field.id }, label), field, notes);
 }
 
-/** The form; `explaining` is the worker. A target that the user did not touch is the model's own. */
+/**
+ * The form, and `take(translation, sentence)`, which puts a pair into it and asks; a translation of null is the model's
+ * own, and so is a target that the user did not touch. `explaining` is the worker.
+ */
 function questionForm({ store, view, say, explaining }) {
   const { source: from, target: to, insideText, insideTranslation, explanation } = store.get();
   let edited = insideTranslation !== null;
@@ -48,7 +51,7 @@ function questionForm({ store, view, say, explaining }) {
     const given = target.value.trim();
     edited &&= given !== "";
     describe();
-    view.set({ step: 0 });
+    view.set(FIRST_LOOK);
     explaining.ask(source.value.trim(), edited ? given : null);
   };
   const source = sentenceField({ id: "inside-source", language: from, value: insideText, say, onEnter: () => submit(),
@@ -64,11 +67,12 @@ function questionForm({ store, view, say, explaining }) {
       describe();
     } });
   const note = element("span", { class: "small", id: "inside-target-note" });
-  const reset = button(say("inside.reset"), () => {
-    target.value = "";
+  const take = (translation, sentence) => {
+    [source.value, target.value, edited] = [sentence, translation ?? "", true];
     submit();
     target.focus();
-  }, { id: "inside-own", class: "quiet" });
+  };
+  const reset = button(say("inside.reset"), () => take(null, source.value), { id: "inside-own", class: "quiet" });
   const describe = () => {
     reset.hidden = !edited;
     note.textContent = edited ? say("target.forced") : say("target.own");
@@ -91,16 +95,18 @@ function questionForm({ store, view, say, explaining }) {
     event.preventDefault();
     submit();
   };
-  return element("form", { class: "card question", submit: onSubmit }, pairPicker(store, say, onPair),
+  const node = element("form", { class: "card question", submit: onSubmit }, pairPicker(store, say, onPair),
     element("div", { class: "fields" }, labelled(say("inside.source"), source, sourceNote),
       labelled(say("inside.target"), target, paragraph("note-line", note, reset))),
     paragraph("submit", look));
+  return { node, take };
 }
 
 /** The view; `view` is the store of the pictures. `release()` ends what its pictures listen to. */
 export function insidePage({ store, view, say, explaining }) {
   const again = () => explaining.ask(store.get().insideText, store.get().insideTranslation);
   const status = statusLine(say, again, "inside");
+  const form = questionForm({ store, view, say, explaining });
   const result = element("div", { class: "result" });
   let scope = null;
   const address = () => {
@@ -112,8 +118,9 @@ export function insidePage({ store, view, say, explaining }) {
     const { explanation } = store.get();
     scope?.release();
     scope = scoped(view);
+    const onTake = (translation) => form.take(translation, explanation.source.text);
     const parts = explanation ? [modelFacts(explanation, say), viewTools({ explanation, address, say }),
-      insideView({ explanation, view: scope, say })] : [paragraph("placeholder lead", say("inside.empty"))];
+      insideView({ explanation, view: scope, say, onTake })] : [paragraph("placeholder lead", say("inside.empty"))];
     result.replaceChildren(...parts);
   };
   const show = ({ explaining: now }) => {
@@ -125,7 +132,7 @@ export function insidePage({ store, view, say, explaining }) {
   store.listen(["explanation"], draw);
   store.listen(["explaining"], show);
   const node = element("div", { class: "look" }, element("h1", {}, say("view.inside")),
-    paragraph("lead", say("inside.lead")), questionForm({ store, view, say, explaining }), status.node, result);
+    paragraph("lead", say("inside.lead")), form.node, status.node, result);
   draw();
   show(store.get());
   return { node, release: () => scope?.release() };

@@ -1,5 +1,5 @@
 // Look inside: the attention of a sentence pair, its decoding step by step, its attribution and its positions.
-import { PARTS, SIDES, attributionOf, languagesOf, partOf } from "./explanation.js";
+import { PARTS, SIDES, attributionOf, groupsOf, isCutOff, languagesOf, partOf } from "./explanation.js";
 import { choiceName, headPicker } from "./picker.js";
 import { chosenMatrix } from "./weights.js";
 import { createStore } from "./store.js";
@@ -8,9 +8,11 @@ import { positionsSection } from "./positions.js";
 import { stepsSection } from "./steps.js";
 import { weightFigure } from "./figure.js";
 
+/** What belongs to one sentence: the step, and the cells kept in the attention and in what it is compared with. */
+export const FIRST_LOOK = { step: 0, pinned: null, compared: null };
 /** How the view begins; `layer` null is all layers, `attributed` the side whose attribution is shown. */
 export const FIRST_VIEW = {
-  part: "cross", drawing: "heat", whole: true, layer: null, head: "mean", step: 0, attributed: "source",
+  part: "cross", drawing: "heat", whole: true, layer: null, head: "mean", attributed: "source", ...FIRST_LOOK,
 };
 const MEAN_OF_ALL = { layer: null, head: "mean" };
 
@@ -21,8 +23,19 @@ function validChoice(heads, { layer, head }) {
   return fine ? { layer, head } : MEAN_OF_ALL;
 }
 
-function freshSelection() {
-  return createStore({ passing: null, pinned: null });
+/** What is singled out of a part, {passing, pinned}; what is pinned stands in the view, too, under `name`. */
+function keptSelection({ explanation, view }, name, part) {
+  const sizes = SIDES[part].map((side) => groupsOf(explanation, side, view.get().whole).length);
+  const pin = view.get()[name];
+  const there = pin && (pin.row ?? 0) < sizes[0] && (pin.column ?? 0) < sizes[1];
+  const selection = createStore({ passing: null, pinned: there ? pin : null });
+  selection.listen(["pinned"], ({ pinned }) => view.set({ [name]: pinned }));
+  return selection;
+}
+
+/** The part that is compared with an attribution. */
+function comparedPart(attributed) {
+  return attributed === "source" ? "cross" : "decoder";
 }
 
 /** Which cells exist: the decoder cannot look at what comes later. */
@@ -48,7 +61,7 @@ function choiceGroup(id, values, chosen, onChoose, say) {
 }
 
 function attentionSection({ explanation, view, say }) {
-  const selection = freshSelection();
+  const selection = keptSelection({ explanation, view }, "pinned", view.get().part);
   const figure = weightFigure({ id: "attention-figure", name: "attention", voice: "attention", selection, say });
   const bar = element("div", { class: "controls" });
   const [tell, holder] = [paragraph("tell"), element("div")];
@@ -65,7 +78,6 @@ function attentionSection({ explanation, view, say }) {
   const drawPicker = () => {
     const { part, whole } = view.get();
     current = partOf(explanation, part, whole);
-    selection.set({ passing: null, pinned: null });
     tell.textContent = say(`part.${part}.text`);
     const onChoose = ({ layer, head }) => view.set({ layer, head });
     const chosen = validChoice(current.heads, view.get());
@@ -80,6 +92,7 @@ function attentionSection({ explanation, view, say }) {
         (value) => view.set({ whole: value === "words" }), say),
     ]);
   };
+  view.listen(["part", "whole"], () => selection.set({ passing: null, pinned: null }));
   view.listen(["part", "whole"], drawPicker);
   view.listen(["part", "drawing", "whole"], drawControls);
   view.listen(["part", "drawing", "whole", "layer", "head"], drawFigure);
@@ -91,22 +104,22 @@ function attentionSection({ explanation, view, say }) {
 }
 
 function attributionSection({ explanation, view, say }) {
-  const selection = freshSelection();
+  const selection = keptSelection({ explanation, view }, "compared", comparedPart(view.get().attributed));
   const make = (id, voice) => weightFigure({ id, name: id, voice, selection, say });
   const [attribution, attention] = [make("attribution", "attribution"), make("attention-beside", "attention")];
   const bar = element("div", { class: "controls" });
   const draw = () => {
     const { whole, attributed } = view.get();
-    const part = attributed === "source" ? "cross" : "decoder";
+    const part = comparedPart(attributed);
     const shared = { ...attributionOf(explanation, SIDES[part][1], whole), drawing: "heat",
       languages: languagesOf(explanation, part), allowed: visibleCells(part) };
     const mean = chosenMatrix(partOf(explanation, part, whole).heads, MEAN_OF_ALL);
-    selection.set({ passing: null, pinned: null });
     attribution.update({ ...shared, label: say("attribution.title") });
     attention.update({ ...shared, matrix: mean, label: figureName(part, MEAN_OF_ALL, say) });
     const choose = (value) => view.set({ attributed: value });
     replaceControls(bar, [choiceGroup("attributed", ["source", "target"], attributed, choose, say)]);
   };
+  view.listen(["whole", "attributed"], () => selection.set({ passing: null, pinned: null }));
   view.listen(["whole", "attributed"], draw);
   draw();
   const panel = (title, text, figure) =>
@@ -124,9 +137,13 @@ function notesSection(say) {
     element("div", { class: "columns" }, ["attention", "attribution", "probability", "words"].map(note)));
 }
 
-/** The whole view of an explanation that was read; `view` is a store of FIRST_VIEW's keys. */
-export function insideView({ explanation, view, say }) {
+/**
+ * The whole view of an explanation that was read; `view` is a store of FIRST_VIEW's keys. `onTake(translation)` looks
+ * into another translation, where that can be asked for.
+ */
+export function insideView({ explanation, view, say, onTake = null }) {
   const sections = [attentionSection, stepsSection, attributionSection, positionsSection]
-    .map((section) => section({ explanation, view, say }));
-  return element("div", { class: "inside" }, sections, notesSection(say));
+    .map((section) => section({ explanation, view, say, onTake }));
+  const cutOff = isCutOff(explanation) ? paragraph("status", say("target.cut")) : null;
+  return element("div", { class: "inside" }, cutOff, sections, notesSection(say));
 }

@@ -1,5 +1,5 @@
 // The word that is pointed at, on either side, and the words of the other side that belong to it.
-import { chosenTranslation, linksOf } from "./alignment.js";
+import { chosenTranslation, linksOf, sureness } from "./alignment.js";
 import { percent } from "./numbers.js";
 
 /** Marks for a pointed word {side, sentence, word}: the keys "sentence:word" to mark on each side. */
@@ -30,6 +30,8 @@ export function wordSentence(answer, chosen, { side, sentence, word }, say) {
   }
   const { text, probability } = translation.words[word];
   const list = listed(sourceWords, links.toSource(word), say);
-  if (typeof probability !== "number") return say(list ? "word.kept" : "word.kept.nothing", { word: text, list });
+  if (sureness(probability) === "unknown") {
+    return say(list ? "word.unknown" : "word.unknown.nothing", { word: text, list });
+  }
   return say(list ? "word.from" : "word.from.nothing", { word: text, list, probability: percent(probability) });
 }

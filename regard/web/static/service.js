@@ -1,7 +1,7 @@
 // The service: models, translations as they form, translations in full, explanations.
 import { createEventParser } from "./events.js";
 
-/** What went wrong: `kind` is "unreachable", "busy", "key", "refused" or "broken"; `seconds`: when to try again. */
+/** What went wrong: "unreachable", "busy", "late", "key", "refused" or "broken"; `seconds`: when to try again. */
 export class ServiceError extends Error {
   constructor(kind, message = "", seconds = null) {
     super(message);
@@ -10,7 +10,13 @@ export class ServiceError extends Error {
   }
 }
 
-const STATUS_KINDS = { 400: "refused", 403: "key", 413: "refused", 429: "busy", 503: "busy" };
+const STATUS_KINDS = { 400: "refused", 403: "key", 413: "refused", 429: "busy" };
+
+/** What a status means. A service that is busy says when to come back; one that took too long does not. */
+function kindOfStatus(status, seconds) {
+  if (status === 503) return seconds === null ? "late" : "busy";
+  return STATUS_KINDS[status] ?? "broken";
+}
 
 async function errorOf(response) {
   let message = "";
@@ -21,7 +27,7 @@ async function errorOf(response) {
   }
   const wait = Number.parseFloat(response.headers.get("Retry-After") ?? "");
   const seconds = Number.isFinite(wait) ? Math.min(600, Math.max(1, Math.ceil(wait))) : null;
-  return new ServiceError(STATUS_KINDS[response.status] ?? "broken", message, seconds);
+  return new ServiceError(kindOfStatus(response.status, seconds), message, seconds);
 }
 
 async function ask(path, options) {
@@ -50,15 +56,15 @@ async function readBody(read) {
 }
 
 /** What is served: {models, limits, api_key_required}. */
-export async function fetchModels() {
-  const response = await ask("api/models", {});
+export async function fetchModels(signal) {
+  const response = await ask("api/models", { signal });
   return readBody(() => response.json());
 }
 
-/** The answer of "api/translate" or "api/explain". */
-export async function fetchAnswer(path, body, signal) {
+/** The answer of "api/translate" or "api/explain", as `read` makes it of the JSON. */
+export async function fetchAnswer(path, body, signal, read = (json) => json) {
   const response = await ask(path, posted(body, signal));
-  return readBody(() => response.json());
+  return readBody(async () => read(await response.json()));
 }
 
 /** The translation as it forms: `onPartial(text)` each time it grows, then the answer (or null if none came). */

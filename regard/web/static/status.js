@@ -5,8 +5,9 @@ import { button, element } from "./dom.js";
 export function statusText(status, say) {
   if (["idle", "forming", "done"].includes(status.kind)) return "";
   if (status.kind === "busy") return say("error.busy", { seconds: status.seconds });
-  if (status.kind === "refused" && status.message) return say("error.refused", { message: status.message });
-  if (status.kind === "refused") return say("error.broken");
+  if (["refused", "late"].includes(status.kind)) {
+    return status.message ? say(`error.${status.kind}`, { message: status.message }) : say("error.broken");
+  }
   if (status.kind === "unreachable" && !navigator.onLine) return say("error.offline");
   return say(`error.${status.kind}`);
 }
@@ -20,7 +21,7 @@ export function statusLine(say, onRetry, id) {
     node,
     show(status) {
       text.textContent = statusText(status, say);
-      retry.hidden = !["unreachable", "broken", "busy", "refused"].includes(status.kind);
+      retry.hidden = !["unreachable", "broken", "busy", "full", "late", "refused"].includes(status.kind);
       node.hidden = text.textContent === "";
     },
   };

@@ -2,17 +2,18 @@
 import { beamFigure } from "./beam.js";
 import { button, element, paragraph, titledSection, withVariables } from "./dom.js";
 import { decimal, percent } from "./numbers.js";
-import { groupsOf, spelled } from "./explanation.js";
+import { groupsOf, isCutOff, spelled } from "./explanation.js";
 import { mergeMatrix, pool, rowOf } from "./weights.js";
+import { othersCard } from "./others.js";
 
 const PAUSE_OF_PLAY = 900;
 const SPACE_MARK = "\u2581";
 
-/** The candidates of a step; where the token that was taken is not among them, it comes last, with its rank. */
-function shownCandidates(step) {
+/** The candidates of a step; a token that was written without being among them comes last, with its rank. */
+function shownCandidates(step, written) {
   const list = step.candidates.map((candidate, index) =>
-    ({ ...candidate, rank: index + 1, taken: index + 1 === step.rank }));
-  if (!list.some((candidate) => candidate.taken)) {
+    ({ ...candidate, rank: index + 1, taken: written && index + 1 === step.rank }));
+  if (written && !list.some((candidate) => candidate.taken)) {
     list.push({ token: step.token, probability: Math.exp(step.log_probability), rank: step.rank, taken: true });
   }
   return list;
@@ -38,12 +39,14 @@ function watchedSource(explanation, words, weights) {
 }
 
 /** The translation up to this step, the token that is written now, and faintly what will follow. */
-function writtenLine({ target: { tokens }, model }, at) {
+function writtenLine({ target: { tokens }, model }, at, written, say) {
   const now = tokens[at].replaceAll(SPACE_MARK, "") || "\u2423";
+  const mark = written ? element("mark", {}, now)
+    : element("mark", { class: "unwritten", lang: say.language }, say("steps.cut"));
   const space = tokens[at].startsWith(SPACE_MARK) && at > 0 ? " " : "";
   const coming = tokens.slice(at + 1, -1).join("").replaceAll(SPACE_MARK, " ");
   return element("p", { class: "written", lang: model.target_language }, spelled(tokens.slice(0, at)) + space,
-    element("mark", {}, now), element("span", { class: "coming", "aria-hidden": "true" }, coming));
+    mark, element("span", { class: "coming", "aria-hidden": "true" }, coming));
 }
 
 /** A button that moves the slider by itself until the last step. */
@@ -71,8 +74,8 @@ function playButton(view, slider, count, say) {
   return node;
 }
 
-/** The section; `view` is the store that holds `step`. */
-export function stepsSection({ explanation, view, say }) {
+/** The section; `view` is the store that holds `step`, `onTake` hears of another translation to look into. */
+export function stepsSection({ explanation, view, say, onTake }) {
   const { steps, target, model } = explanation;
   const words = groupsOf(explanation, "source", true);
   const each = target.tokens.map((_, index) => ({ start: index, stop: index + 1 }));
@@ -86,16 +89,18 @@ export function stepsSection({ explanation, view, say }) {
   const show = () => {
     const at = Math.min(view.get().step, steps.length - 1);
     const step = steps[at];
-    const counted = { number: at + 1, total: steps.length, token: step.token };
+    const written = at + 1 < steps.length || !isCutOff(explanation);
+    const counted = { number: at + 1, total: steps.length, token: written ? step.token : say("steps.cut") };
     slider.value = at + 1;
     slider.setAttribute("aria-valuetext", say("steps.value", counted));
     counter.textContent = say("steps.counter", counted);
-    const [logarithm, entropy] = [decimal(step.log_probability), decimal(step.entropy)];
-    const candidates = shownCandidates(step).map((one) => candidateRow(one, model.target_language, say));
+    const facts = { token: step.token, rank: step.rank, logarithm: decimal(step.log_probability),
+      entropy: decimal(step.entropy) };
+    const candidates = shownCandidates(step, written).map((one) => candidateRow(one, model.target_language, say));
     stage.replaceChildren(
-      element("div", {}, element("h3", {}, say("steps.written")), writtenLine(explanation, at),
+      element("div", {}, element("h3", {}, say("steps.written")), writtenLine(explanation, at, written, say),
         element("h3", {}, say("steps.watched")), watchedSource(explanation, words, rowOf(watched, at)),
-        paragraph("small", say("steps.facts", { rank: step.rank, logarithm, entropy }))),
+        paragraph("small", say(written ? "steps.facts" : "steps.facts.cut", facts))),
       element("div", {}, element("h3", {}, say("steps.candidates")),
         element("ol", { class: "candidates" }, candidates)));
     beam?.showStep(at + 1);
@@ -106,5 +111,6 @@ export function stepsSection({ explanation, view, say }) {
   return titledSection("steps", say("steps.title"),
     paragraph("tell", say(target.forced ? "steps.text.forced" : "steps.text")),
     element("div", { class: "card" }, controls, stage),
-    beam ? element("div", { class: "card" }, beam.node) : paragraph("small aside", say("beam.none")));
+    beam ? element("div", { class: "card" }, beam.node) : paragraph("small aside", say("beam.none")),
+    othersCard({ explanation, say, onTake }));
 }

@@ -10,9 +10,8 @@ function wordSpan(text, probability, at, store, say) {
   const { answer, chosen } = store.get();
   const point = () => store.set({ pointed: at, sentence: at.sentence });
   const leave = () => store.set({ pointed: null });
-  const kind = typeof probability === "number" ? sureness(probability) : "sure";
-  return element("span", { class: `said-word ${kind}`, role: "button", "data-key": `${at.sentence}:${at.word}`,
-    "aria-label": wordSentence(answer, chosen, at, say),
+  return element("span", { class: `said-word ${sureness(probability)}`, role: "button",
+    "data-key": `${at.sentence}:${at.word}`, "aria-label": wordSentence(answer, chosen, at, say),
     pointerenter: point, focus: point, click: point, pointerleave: leave, blur: leave }, text);
 }
 
@@ -28,10 +27,12 @@ function answerNodes(store, say) {
   return [...nodes, answer.after ?? ""];
 }
 
-/** What the lines under words mean. */
+/** What the lines under words mean; `unknown` stands in the list only where there are such words. */
 function surenessLegend(say) {
   const item = (kind) => element("li", {}, element("span", { class: `said-word ${kind}` }, say(`sure.${kind}`)));
-  return element("ul", { class: "sureness", "aria-label": say("sure.label") }, ["sure", "fair", "doubtful"].map(item));
+  const unknown = item("unknown");
+  const items = [...["sure", "fair", "doubtful"].map(item), unknown];
+  return { node: element("ul", { class: "sureness", "aria-label": say("sure.label") }, items), unknown };
 }
 
 /** How far the whole can be trusted, where the model was calibrated. */
@@ -48,7 +49,8 @@ export function targetPane({ store, say, onInside }) {
   const heard = element("p", { class: "unseen", "aria-live": "polite", id: "translation-heard" });
   const readout = element("p", { class: "readout" });
   const confidence = element("p", { class: "small", id: "confidence" });
-  const words = element("div", { class: "about-words" }, surenessLegend(say), confidence);
+  const legend = surenessLegend(say);
+  const words = element("div", { class: "about-words" }, legend.node, confidence);
   const copied = () => chosenText(store.get().answer, store.get().chosen);
   const inside = button(say("inside.open"), onInside, { id: "open-inside", class: "strong" });
   const copy = copyButton({ label: say("copy"), say, text: copied, id: "copy" });
@@ -66,6 +68,7 @@ export function targetPane({ store, say, onInside }) {
     else if (ready) output.replaceChildren(...answerNodes(store, say));
     else output.replaceChildren(element("span", { class: "placeholder" }, say("translation.placeholder")));
     roving([...output.querySelectorAll(".said-word")]);
+    legend.unknown.hidden = output.querySelector(".unknown") === null;
     words.hidden = !ready;
     foot.hidden = !ready;
     if (ready) confidence.textContent = confidenceText(store.get(), say);
