@@ -114,10 +114,12 @@ def cut(translator: Translator, text: str, most_tokens: int, keep_spans: bool = 
 
 def _spans_fit(sentence: str) -> bool:
     """Whether a sentence has so few spans to keep that they can be searched for in a reasonable time."""
+    if not has_spans(sentence):
+        return True
     # Where the beginning has too many already, the rest is not looked at; one span may have been cut in two there.
     if len(sentence) > 2 * A_GLANCE and _span_count(sentence[:A_GLANCE]) > MOST_SPANS + 1:
         return False
-    return not has_spans(sentence) or _span_count(sentence) <= MOST_SPANS
+    return _span_count(sentence) <= MOST_SPANS
 
 
 def _span_count(text: str) -> int:

@@ -61,6 +61,15 @@ def test_a_sentence_with_very_many_spans_comes_in_parts(plain_translator: Transl
     assert sentences(many, keep_spans=False) == [many]
 
 
+def test_numbers_alone_cut_no_sentence(plain_translator: Translator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plain_translator.tokenizers.source, "encode", lambda text: [5] * (len(text) // 9))
+    numbers = "word 1, " * 100 + "word"
+    for text, whole in ((numbers, True), ("word {a}, " * 100 + "word", False)):
+        pieces = cut(plain_translator, text, 256)
+        assert "".join(piece.text for piece in pieces) == text
+        assert (len(sentences_of(pieces)) == 1) is whole
+
+
 def test_translation_with_everything(address: str, plain_translator: Translator) -> None:
     text = "  The cat eats 3 apples. A man sees 11 apples.\n\nthe dog "
     told = post(address, "translate", text=text, best=2, alignment=True).json()
