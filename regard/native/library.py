@@ -26,6 +26,7 @@ SOURCES = tuple(
         "residual.c",
         "products.c",
         "multiply.c",
+        "orthogonal.c",
         "sublayers.c",
         "layers.c",
         "choice.c",
@@ -86,6 +87,7 @@ class EndingStructure(ctypes.Structure):
 FUNCTIONS = {
     "multiply_matrices": [LONG, LONG, LONG, FactorStructure, FactorStructure, EndingStructure, POINTER, LONG],
     "lay_out_panels": [LONG, LONG, FactorStructure, POINTER],
+    "muon_step": [LONG, LONG, FLOAT, FLOAT, FLOAT, *[POINTER] * 4],
     "multiplies_fast": [],
     "panel_width": [],
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],

@@ -36,10 +36,14 @@ static void turn_square(const float *from, long distance, float *to, long to_dis
     for (int n = 0; n < LANES; n++) store(to + n * to_distance, rows[n]);
 }
 
-void turn_matrix(long rows, long columns, const float *matrix, float *turned) {
+void turn_part(long rows, long columns, const float *from, long distance, float *to, long to_distance) {
     for (long row = 0; row < rows; row += LANES)
         for (long column = 0; column < columns; column += LANES)
-            turn_square(matrix + row * columns + column, columns, turned + column * rows + row, rows);
+            turn_square(from + row * distance + column, distance, to + column * to_distance + row, to_distance);
+}
+
+void turn_matrix(long rows, long columns, const float *matrix, float *turned) {
+    turn_part(rows, columns, matrix, columns, turned, rows);
 }
 
 /* panel [terms, PANEL]: a part of a factor's columns, with zeros after the last. */

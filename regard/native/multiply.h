@@ -29,4 +29,7 @@ void lay_out_panels(long terms, long columns, Factor right, float *panels);
 /* turned [columns, rows] = matrix [rows, columns], both of a multiple of LANES */
 void turn_matrix(long rows, long columns, const float *matrix, float *turned);
 
+/* The same of a part of a matrix, in which rows lie so far apart. */
+void turn_part(long rows, long columns, const float *from, long distance, float *to, long to_distance);
+
 #endif

@@ -10,7 +10,8 @@ For a matrix W with gradient G, momentum μ, learning rate η and weight decay �
 The last factor gives an update the size that Adam's updates have (Liu et al., 2025), whatever the shape. This equals
 torch.optim.Muon with `match_rms_adamw`, except in two things: the iteration runs in the weights' own precision
 (torch's uses bfloat16, which many CPUs lack), and matrices that are packed in one weight are made orthogonal each by
-itself. A matrix at a time: it stays in the cache, and that was quicker than batched products.
+itself. A matrix at a time: it stays in the cache, and that was quicker than batched products. In C
+(`regard/native/orthogonal.c`) all of it is one call, and of the symmetric products only a half is made.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from regard.native.multiplying import multiply
+from regard.native.muon import muon_step, suits_muon
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of the quintic that drives singular values between 0 and 1 towards 1; they end between about 0.7 and 1.2."""
@@ -45,20 +46,20 @@ class Muon(torch.optim.Optimizer):
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None:
-                    update = self._update(weight, weight.grad, group["momentum"])
-                    self._apply(weight, update, group["lr"], group["weight_decay"])
+                    if not self.state[weight]:
+                        self.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
+                    tensors = (weight, weight.grad, self.state[weight]["momentum_buffer"])
+                    for matrix in zip(*(tensor.chunk(self._parts[weight]) for tensor in tensors), strict=True):
+                        rate, kept = group["lr"], 1 - group["lr"] * group["weight_decay"]
+                        change = rate * SIZE_OF_ADAM * max(matrix[0].shape) ** 0.5
+                        update = muon_step if suits_muon(*matrix) else plain_step
+                        update(*matrix, group["momentum"], kept, change)
 
-    def _update(self, weight: Tensor, gradient: Tensor, momentum: float) -> Tensor:
-        if not self.state[weight]:
-            self.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
-        mean: Tensor = self.state[weight]["momentum_buffer"].lerp_(gradient, 1 - momentum)
-        return gradient.lerp(mean, momentum)
 
-    def _apply(self, weight: Tensor, update: Tensor, rate: float, decay: float) -> None:
-        weight.mul_(1 - rate * decay)
-        count = self._parts[weight]
-        for part, change in zip(weight.chunk(count), update.chunk(count), strict=True):
-            part.add_(orthogonal(change), alpha=-rate * SIZE_OF_ADAM * max(part.shape) ** 0.5)
+def plain_step(weight: Tensor, gradient: Tensor, mean: Tensor, momentum: float, kept: float, change: float) -> None:
+    """One step of one matrix [rows, columns]: W ← kept W - change O. The form in C must equal it."""
+    mean.lerp_(gradient, 1 - momentum)
+    weight.mul_(kept).add_(orthogonal(gradient.lerp(mean, momentum)), alpha=-change)
 
 
 def orthogonal(matrix: Tensor) -> Tensor:
@@ -67,11 +68,9 @@ def orthogonal(matrix: Tensor) -> Tensor:
         return orthogonal(matrix.T).T
     a, b, c = COEFFICIENTS
     x: Tensor = matrix / matrix.norm().clamp(min=SMALLEST_NORM)
-    gram, factor = (x.new_empty(len(x), len(x)) for _ in range(2))
     for _ in range(ITERATIONS):
-        multiply(x, x.T, gram)
-        multiply(gram, gram, factor).mul_(c).add_(gram, alpha=b)
-        x = multiply(factor, x, a * x, keep=True)
+        gram = x @ x.T
+        x = torch.addmm(x, torch.addmm(gram, gram, gram, beta=b, alpha=c), x, beta=a)
     return x
 
 
