@@ -214,6 +214,9 @@ class TrainConfig(Section):
     consistency: float = Field(
         0.0, ge=0, description="R-Drop: weight of the divergence of two passes with dropout of their own; 0: one pass"
     )
+    consistency_after: int = Field(
+        0, ge=0, description="steps of one pass before those of two: early on, two teach little more than one"
+    )
     ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
     average_last: int = Field(
         1, ge=1, description="the final model is the mean of so many last checkpoints, if that is no worse"
@@ -244,6 +247,11 @@ class TrainConfig(Section):
         description="of matrix products; auto: fp32 on a CPU, else bf16, or fp16 where the device has no bf16",
     )
     tensorboard: bool = Field(False, description="also write TensorBoard events (needs the extra `track`)")
+
+    @property
+    def steps_of_one_pass(self) -> int:
+        """How many steps come before the first that sends its batches through the model twice."""
+        return min(self.consistency_after, self.max_steps) if self.consistency else self.max_steps
 
     @property
     def kept_checkpoints(self) -> tuple[int, int]:
@@ -330,6 +338,8 @@ class Config(Section):
             raise ValueError(
                 "`train.consistency` compares passes that differ by dropout alone: set `model.dropout` > 0"
             )
+        if self.train.consistency_after and not self.train.consistency:
+            raise ValueError("`train.consistency_after` has a meaning with `train.consistency` above 0 alone")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:
             raise ValueError('`train.choose_by = "bleu"` needs translations: set `train.validation_sentences` > 0')
         if self.train.shard and self.train.optimiser == "muon":

@@ -31,6 +31,8 @@ class Batch:
     """Where this is a part of a larger batch: how many of its rows come before these."""
     rows_in_all: int | None = field(default=None, kw_only=True)
     """Where this is a part of a larger batch: the rows of that one."""
+    doubled: bool = field(default=False, kw_only=True)
+    """Whether each row is there twice, side by side."""
 
     @property
     def rows(self) -> int:
@@ -70,7 +72,7 @@ class Batch:
         """Each row twice, side by side, for two passes with dropout of their own; its tokens still count once."""
         doubled = self._each(lambda tensor: tensor.repeat_interleave(2, dim=0), counted=False)
         in_all = None if self.rows_in_all is None else 2 * self.rows_in_all
-        doubled = replace(doubled, first_row=2 * self.first_row, rows_in_all=in_all)
+        doubled = replace(doubled, first_row=2 * self.first_row, rows_in_all=in_all, doubled=True)
         vars(doubled).update(tokens=self.tokens, source_tokens=self.source_tokens)
         return doubled
 

@@ -165,7 +165,7 @@ class Trainer:
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
         smoothed = likelihood = divergence = 0.0
-        twice = self.settings.consistency > 0
+        twice = step > self.settings.steps_of_one_pass
         for number, once in enumerate(batches):
             batch = once.twice() if twice else once
             place = number * self.team.turns + self.team.turn

@@ -31,9 +31,8 @@ class Meter:
 
     def _clear(self) -> None:
         self.steps = 0
-        self._tokens = 0
-        self._loss = self._likelihood = self._norm = self._rate = 0.0
-        self._divergence: float | None = None
+        self._tokens = self._tokens_twice = 0
+        self._loss = self._likelihood = self._divergence = self._norm = self._rate = 0.0
         self._since = time.monotonic()
 
     def add(self, losses: StepLosses, norm: float, rate: float) -> None:
@@ -43,7 +42,8 @@ class Meter:
         self._loss += losses.loss * losses.tokens
         self._likelihood += losses.likelihood * losses.tokens
         if losses.divergence is not None:
-            self._divergence = (self._divergence or 0.0) + losses.divergence * losses.tokens
+            self._divergence += losses.divergence * losses.tokens
+            self._tokens_twice += losses.tokens
         self._norm += norm
         self._rate = rate
         elapsed = max(time.monotonic() - self._since, 1e-9)
@@ -60,8 +60,8 @@ class Meter:
             "gradient_norm": self._norm / self.steps,
             "tokens_per_second": self._tokens / elapsed,
         }
-        if self._divergence is not None:
-            metrics["consistency"] = self._divergence / self._tokens
+        if self._tokens_twice:
+            metrics["consistency"] = self._divergence / self._tokens_twice
         self._clear()
         return metrics
 

@@ -49,11 +49,12 @@ class Muon(torch.optim.Optimizer):
                     if not self.state[weight]:
                         self.state[weight]["momentum_buffer"] = torch.zeros_like(weight)
                     tensors = (weight, weight.grad, self.state[weight]["momentum_buffer"])
-                    for matrix in zip(*(tensor.chunk(self._parts[weight]) for tensor in tensors), strict=True):
-                        rate, kept = group["lr"], 1 - group["lr"] * group["weight_decay"]
-                        change = rate * SIZE_OF_ADAM * max(matrix[0].shape) ** 0.5
-                        update = muon_step if suits_muon(*matrix) else plain_step
-                        update(*matrix, group["momentum"], kept, change)
+                    parts = (tensor.chunk(self._parts[weight]) for tensor in tensors)
+                    for matrix, gradient, mean in zip(*parts, strict=True):
+                        kept = 1 - group["lr"] * group["weight_decay"]
+                        change = group["lr"] * SIZE_OF_ADAM * max(matrix.shape) ** 0.5
+                        change_matrix = muon_step if suits_muon(matrix, gradient, mean) else plain_step
+                        change_matrix(matrix, gradient, mean, group["momentum"], kept, change)
 
 
 def plain_step(weight: Tensor, gradient: Tensor, mean: Tensor, momentum: float, kept: float, change: float) -> None:

@@ -46,7 +46,7 @@ class Loss(NamedTuple):
 class Objective(nn.Module):
     """The loss of a batch, as a module: what several processes share.
 
-    With `consistency`, batches have each row twice, side by side (`Batch.twice`).
+    A batch that has each row twice, side by side (`Batch.twice`), is judged by its `consistency`, too.
     """
 
     def __init__(self, model: SequenceToSequence, smoothing: float, consistency: float = 0.0) -> None:
@@ -54,7 +54,7 @@ class Objective(nn.Module):
         self.model, self.smoothing, self.consistency = model, smoothing, consistency
 
     def forward(self, batch: Batch) -> Loss:
-        if self.consistency:
+        if batch.doubled:
             return consistent_loss(self.model, batch, self.smoothing, self.consistency)
         return batch_loss(self.model, batch, self.smoothing)
 

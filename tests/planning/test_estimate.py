@@ -71,6 +71,11 @@ def test_time_is_that_of_steps_validations_checkpoints_and_preparation():
     assert expected.time.total == 1000 + 55 + 10 + 20
 
 
+def test_steps_of_one_pass_count_half():
+    whole, part = (plan(consistency=2.0, consistency_after=steps).expected.time for steps in (0, 400))
+    assert part.training == 0.8 * whole.training
+
+
 def test_epochs_can_end_a_run_before_its_steps():
     expected = plan(max_epochs=4).expected
     assert (expected.steps, expected.epochs) == (200, 4)

@@ -201,6 +201,14 @@ def test_consistency_without_dropout_is_refused():
     assert parse_config({"model": {"dropout": 0.0, "word_dropout": 0.1}, "train": {"consistency": 1.0}})
 
 
+def test_steps_of_one_pass_before_those_of_two_need_consistency():
+    with pytest.raises(ConfigError, match="consistency_after"):
+        parse_config({"train": {"consistency_after": 10}})
+    assert parse_config({}).train.steps_of_one_pass == parse_config({}).train.max_steps
+    settings = parse_config({"train": {"consistency": 1.0, "consistency_after": 10, "max_steps": 100}}).train
+    assert settings.steps_of_one_pass == 10
+
+
 SETTINGS = ("model.dropout=0.2", "train.consistency=2.0", "train.accumulate=2", "train.batch_tokens=300")
 
 
@@ -248,3 +256,16 @@ def test_two_processes_learn_as_one(tmp_path, monkeypatch):
     one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
     for figure in ("loss", "consistency", "perplexity"):
         assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
+
+
+def test_a_run_begins_with_one_pass_and_goes_on_with_two(tmp_path, monkeypatch):
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+    config = override_config(write_tiny_corpus(tmp_path / "corpus"), [*SETTINGS, "train.log_every=5"])
+    settings = {"later": ["train.consistency_after=10"], "never": ["train.consistency=0.0"]}
+    for name, keys in settings.items():
+        train_run(override_config(config, keys), tmp_path / name)
+    later, never = (training_lines(tmp_path / name) for name in settings)
+    assert ["consistency" in line for line in later] == [line["step"] > 10 for line in later]
+    assert later[-1]["step"] > 10
+    for mine, plain in zip(later, never, strict=True):
+        assert (mine["loss"] == plain["loss"]) == (mine["step"] <= 10)
