@@ -217,6 +217,9 @@ class TrainConfig(Section):
     consistency_after: int = Field(
         0, ge=0, description="steps of one pass before those of two: early on, two teach little more than one"
     )
+    dropout_warmup: int = Field(
+        0, ge=0, description="steps in which all dropout rises from 0: early on it slows learning down"
+    )
     ema: float = Field(0.0, ge=0, lt=1, description="decay of the exponential moving average of weights; 0: none")
     average_last: int = Field(
         1, ge=1, description="the final model is the mean of so many last checkpoints, if that is no worse"

@@ -26,11 +26,23 @@ class Randomness:
 
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
+        self._share = 1.0
         self._key: tuple[int, ...] = (seed,)
         self._drawn = 0
         self._first_row = 0
         self._rows_in_all: int | None = None
         self._pools: dict[tuple[float, torch.device, torch.dtype], Tensor] = {}
+
+    @property
+    def share(self) -> float:
+        """The part of its probability that every dropout has at present."""
+        return self._share
+
+    @share.setter
+    def share(self, share: float) -> None:
+        if share != self._share:
+            self._share = share
+            self._pools.clear()  # those of other probabilities are not needed again
 
     def begin(self, *key: int, first_row: int = 0, rows_in_all: int | None = None) -> None:
         """Start the masks of one forward pass: the same key gives the same masks.
@@ -84,11 +96,12 @@ class Dropout(nn.Module):
 
     @property
     def active(self) -> bool:
-        return self.training and self.probability > 0
+        return self.training and self.probability * self.randomness.share > 0
 
     def mask(self, x: Tensor) -> Tensor | None:
         """The factors for the elements of x, of its type; None where all stay as they are."""
-        return self.randomness.mask(x.shape, self.probability, x.device, x.dtype) if self.active else None
+        probability = self.probability * self.randomness.share
+        return self.randomness.mask(x.shape, probability, x.device, x.dtype) if self.active else None
 
     def forward(self, x: Tensor) -> Tensor:
         mask = self.mask(x)

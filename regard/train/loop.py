@@ -25,7 +25,7 @@ from regard.train.meter import Meter, StepLosses
 from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.precision import Precision
-from regard.train.schedule import learning_rate
+from regard.train.schedule import dropout_share, learning_rate
 from regard.train.session import Session
 from regard.train.signals import Interrupted, StopRequest
 from regard.train.standing import Standing
@@ -166,6 +166,7 @@ class Trainer:
         self.model.train()
         smoothed = likelihood = divergence = 0.0
         twice = step > self.settings.steps_of_one_pass
+        self.model.randomness.share = dropout_share(step, self.settings)
         for number, once in enumerate(batches):
             batch = once.twice() if twice else once
             place = number * self.team.turns + self.team.turn

@@ -20,6 +20,17 @@ def peak_learning_rate(config: TrainConfig, width: int) -> float:
     return learning_rate(_warmup(config), config, width)
 
 
+DROPOUT_LEVELS = 16
+"""Dropout rises by as many steps: each level needs random numbers of its own."""
+
+
+def dropout_share(step: int, config: TrainConfig) -> float:
+    """The part of all dropout that optimiser step `step` has: from 0 up to 1 within `train.dropout_warmup` steps."""
+    if step >= config.dropout_warmup:
+        return 1.0
+    return step * DROPOUT_LEVELS // config.dropout_warmup / DROPOUT_LEVELS
+
+
 def _paper(step: int, config: TrainConfig, width: int) -> float:
     """D^-0.5 * min(step^-0.5, step * warmup^-1.5), section 5.3 of "Attention Is All You Need"."""
     return float(width**-0.5 * min(step**-0.5, step * _warmup(config) ** -1.5))

@@ -115,3 +115,17 @@ def test_drawn_masks_are_a_function_of_their_key():
 
     assert torch.equal(drawn(7, 1), drawn(7, 1))
     assert not torch.equal(drawn(7, 1), drawn(7, 2))
+
+
+def test_a_share_of_dropout_is_that_of_its_probability():
+    part, less = Dropout(0.4, Randomness(seed=2)).train(), Dropout(0.1, Randomness(seed=2)).train()
+    part.randomness.share = 0.25
+    ones = torch.ones(100, 100)
+    for dropout in (part, less):
+        dropout.randomness.begin(3)
+    assert torch.equal(part(ones), less(ones))
+    part.randomness.share = 0.0
+    assert not part.active
+    assert torch.equal(part(ones), ones)
+    part.randomness.share = 1.0
+    assert (part(ones) == 0).float().mean().item() == pytest.approx(0.4, abs=0.02)

@@ -18,7 +18,7 @@ from transformers import (
 from regard.config import TrainConfig
 from regard.errors import ConfigError
 from regard.recipe import parse_config
-from regard.train.schedule import SCHEDULES, learning_rate
+from regard.train.schedule import SCHEDULES, dropout_share, learning_rate
 
 NAMES = sorted(SCHEDULES)
 
@@ -158,3 +158,15 @@ def test_no_warm_up_starts_at_the_peak(name: str) -> None:
 def test_a_step_before_the_first_is_refused(step: int) -> None:
     with pytest.raises(ValueError, match="count from 1"):
         learning_rate(step, config("linear"), 64)
+
+
+def test_dropout_rises_in_levels_from_nothing_to_all_of_it() -> None:
+    settings = TrainConfig(dropout_warmup=320)
+    shares = [dropout_share(step, settings) for step in range(1, 401)]
+    assert shares[0] == 0
+    assert shares[159] == 0.5
+    assert shares[318] == 15 / 16
+    assert shares == sorted(shares)
+    assert set(shares[319:]) == {1.0}
+    assert len(set(shares)) == 17
+    assert {dropout_share(step, TrainConfig()) for step in range(1, 10)} == {1.0}
