@@ -341,8 +341,6 @@ class Config(Section):
             raise ValueError(
                 "`train.consistency` compares passes that differ by dropout alone: set `model.dropout` > 0"
             )
-        if self.train.consistency_after and not self.train.consistency:
-            raise ValueError("`train.consistency_after` has a meaning with `train.consistency` above 0 alone")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:
             raise ValueError('`train.choose_by = "bleu"` needs translations: set `train.validation_sentences` > 0')
         if self.train.shard and self.train.optimiser == "muon":

@@ -201,10 +201,8 @@ def test_consistency_without_dropout_is_refused():
     assert parse_config({"model": {"dropout": 0.0, "word_dropout": 0.1}, "train": {"consistency": 1.0}})
 
 
-def test_steps_of_one_pass_before_those_of_two_need_consistency():
-    with pytest.raises(ConfigError, match="consistency_after"):
-        parse_config({"train": {"consistency_after": 10}})
-    assert parse_config({}).train.steps_of_one_pass == parse_config({}).train.max_steps
+def test_all_steps_are_of_one_pass_where_there_is_no_consistency():
+    assert parse_config({"train": {"consistency_after": 10, "max_steps": 100}}).train.steps_of_one_pass == 100
     settings = parse_config({"train": {"consistency": 1.0, "consistency_after": 10, "max_steps": 100}}).train
     assert settings.steps_of_one_pass == 10
 
