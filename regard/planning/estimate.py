@@ -63,7 +63,8 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     means = (config.train.average_last > 1) + (config.train.average_best > 1)
     at_the_end = 1 + means  # the weights that may be chosen are judged once more
     judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
-    once = min(steps, config.train.consistency_after)  # such steps were not tried, and take about half the time
+    # where there are others of two passes, steps of one were not tried, and take about half the time
+    once = min(steps, config.train.steps_of_one_pass) if config.train.consistency else 0
     return Time(
         step, (steps - once / 2) * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds
     )

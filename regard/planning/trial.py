@@ -117,6 +117,7 @@ def trial_config(config: Config, **train: Any) -> Config:
         max_bad_steps=NEVER,
         max_epochs=None,
         consistency_after=0,
+        dropout_warmup=0,
         tensorboard=False,
     )
     return config.model_copy(update={"train": config.train.model_copy(update={**changes, **train})})

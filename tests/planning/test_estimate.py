@@ -74,6 +74,7 @@ def test_time_is_that_of_steps_validations_checkpoints_and_preparation():
 def test_steps_of_one_pass_count_half():
     whole, part = (plan(consistency=2.0, consistency_after=steps).expected.time for steps in (0, 400))
     assert part.training == 0.8 * whole.training
+    assert plan(consistency_after=400).expected.time == plan().expected.time
 
 
 def test_epochs_can_end_a_run_before_its_steps():
