@@ -214,9 +214,14 @@ class TrainConfig(Section):
     consistency: float = Field(
         0.0, ge=0, description="R-Drop: weight of the divergence of two passes with dropout of their own; 0: one pass"
     )
-    consistency_after: int = Field(
-        0, ge=0, description="steps of one pass before those of two: early on, two teach little more than one"
+    consistency_after: int = Field(0, ge=0, description="steps of one pass before those of two")
+    self_distillation: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of the target that is what the moving average of the weights (`ema`) says; 0: none",
     )
+    self_distillation_after: int = Field(0, ge=0, description="steps before the moving average begins to teach")
     dropout_warmup: int = Field(
         0, ge=0, description="steps in which all dropout rises from 0: early on it slows learning down"
     )
@@ -253,8 +258,9 @@ class TrainConfig(Section):
 
     @property
     def steps_of_one_pass(self) -> int:
-        """How many steps come before the first that sends its batches through the model twice."""
-        return min(self.consistency_after, self.max_steps) if self.consistency else self.max_steps
+        """How many steps come before the first that compares two passes: of the model, or of it and its average."""
+        later = self.consistency_after if self.consistency else self.self_distillation_after
+        return min(later, self.max_steps) if self.consistency or self.self_distillation else self.max_steps
 
     @property
     def kept_checkpoints(self) -> tuple[int, int]:
@@ -341,6 +347,17 @@ class Config(Section):
             raise ValueError(
                 "`train.consistency` compares passes that differ by dropout alone: set `model.dropout` > 0"
             )
+        if self.train.self_distillation and not self.train.ema:
+            raise ValueError(
+                "`train.self_distillation` learns from the moving average of the weights: set `train.ema` (to 0.998, "
+                "for example)"
+            )
+        if self.train.self_distillation and self.train.consistency:
+            raise ValueError(
+                "`train.self_distillation` and `train.consistency` do not go together: set one of them to 0"
+            )
+        if self.train.self_distillation and self.train.shard:
+            raise ValueError("`train.self_distillation` needs whole weights in each process: leave `train.shard` false")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:
             raise ValueError('`train.choose_by = "bleu"` needs translations: set `train.validation_sentences` > 0')
         if self.train.shard and self.train.optimiser == "muon":

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from rich.console import Console
 
 from regard.config import PRESETS
@@ -18,7 +19,7 @@ sys.path.insert(0, str(REPOSITORY / "benchmarks"))
 
 import train_speed  # noqa: E402
 from products import ProductsReport, Row, layers  # noqa: E402
-from train_systems import eole, joeynmt, peers, settings  # noqa: E402
+from train_systems import eole, gemm, joeynmt, peers, settings  # noqa: E402
 from train_systems.flops import flops_per_target_token, products  # noqa: E402
 from train_systems.following import CommandError, environment, family, follow, running  # noqa: E402
 from train_systems.measuring import Measurement, Task, Window, process_peak_mb  # noqa: E402
@@ -49,6 +50,27 @@ def test_ratio_is_of_medians(result):
 
 def test_gemm_fraction_is_useful_work_over_what_is_possible(result):
     assert result.gemm_fraction == pytest.approx(15e6 * 10000 / 250e9)
+
+
+def test_the_bound_is_that_of_the_fastest_way_to_share_the_work(monkeypatch, tmp_path):
+    facts = {"vocabulary": 50, "batches": 2, "source_tokens": 200, "target_tokens": 240}
+    (tmp_path / "facts.json").write_text(json.dumps(facts))
+    step = products(EASY, 50, 100, 120)
+
+    def seconds(share, budget):
+        assert [product.outer for product in share] == [product.outer for product in step]
+        assert budget == 2.0
+        workers = step[0].rows // share[0].rows
+        tried.append((workers, torch.get_num_threads(), share[-1].rows))
+        return {1: 4.0, 2: 1.0}[workers]  # two workers take a quarter of the time of one
+
+    tried: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(gemm, "_seconds_of_a_step", seconds)
+    before = torch.get_num_threads()
+    found = gemm.measure(Task(EASY, tmp_path, threads=2, seconds=6.0))
+    torch.set_num_threads(before)
+    assert sorted(tried) == [(1, 1, 120), (1, 2, 120), (2, 1, 60), (2, 1, 60)]
+    assert found["gflops"] == pytest.approx(3 * sum(product.flops for product in step) / 1e9)
 
 
 def test_without_regard_there_is_nothing_to_compare(result):
@@ -244,7 +266,7 @@ def comparison(monkeypatch, tmp_path, speed, *arguments):
     def measure(name, shape, threads, seconds, work):
         asked.append((name, threads))
         if name == "gemm":
-            return {"gflops": 200.0, "threads": 2, "flops_per_target_token": 10e6}
+            return {"gflops": 200.0, "flops_per_target_token": 10e6}
         return {"tokens": speed(name, threads), "seconds": 1.0, "steps": 3, "peak_memory_mb": 7.0, "parameters": 5}
 
     asked: list[tuple[str, int]] = []

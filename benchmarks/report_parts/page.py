@@ -73,8 +73,10 @@ def _training(report: Report) -> Iterator[str]:
 
 def _where(report: Report) -> str:
     """The machines that the runs were trained on, as far as they noted them."""
-    machines = {run.figures["processor"]: run.figures["cores"] for run in report.runs if "processor" in run.figures}
-    return "".join(f", on {cores} cores of {processor}" for processor, cores in machines.items())
+    machines = {
+        (run.figures["cores"], run.figures["processor"]): None for run in report.runs if "processor" in run.figures
+    }
+    return "".join(f", on {cores} core{'s' * (cores != 1)} of {processor}" for cores, processor in machines)
 
 
 def _quality(report: Report, translations: Sequence[Path]) -> Iterator[str]:

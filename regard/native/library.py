@@ -22,7 +22,7 @@ SOURCES = tuple(
     Path(__file__).with_name(name)
     for name in (
         "kernels.c",
-        "consistency.c",
+        "two_logits.c",
         "residual.c",
         "products.c",
         "multiply.c",
@@ -98,6 +98,7 @@ FUNCTIONS = {
     "relu_backward": [LONG, LONG, LONG, *[POINTER] * 4],
     "exponentials": [LONG, LONG, LONG, *[POINTER] * 3],
     "consistent_gradients": [LONG, LONG, LONG, FLOAT, FLOAT, *[POINTER] * 5],
+    "taught_gradients": [LONG, LONG, LONG, FLOAT, FLOAT, *[POINTER] * 5],
     "attention_sublayer_forward": [POINTER],
     "attention_sublayer_backward": [POINTER],
     "feed_forward_sublayer_forward": [POINTER],

@@ -140,3 +140,30 @@ def _plain_consistent_gradients_(logits: Tensor, strength: float, uniform: float
     probabilities[:, 1] *= (0.5 + strength / 2 * (1 + means[:, 1:])) - differences
     probabilities -= turned
     return (largest + sums.log()).view(-1, 2), (means[:, 0] - means[:, 1]) / 2
+
+
+def taught_gradients_(logits: Tensor, of_teacher: Tensor, share: float, uniform: float) -> tuple[Tensor, Tensor]:
+    """Turn logits a [N, V] into gradients, in place; with q the softmax of a teacher's logits [N, V], those of
+
+        log Σ e^a - uniform Σ a - share Σ q a
+
+    Gives log Σ e^a and KL(q || softmax(a)), [N]; the teacher's logits are lost.
+    """
+    if not (takes(logits) and takes(of_teacher) and logits.is_contiguous() and of_teacher.is_contiguous()):
+        return _plain_taught_gradients_(logits, of_teacher, share, uniform)
+    rows, width = logits.shape
+    largest, sums, divergences = (logits.new_empty(rows) for _ in range(3))
+    function, given = loaded().taught_gradients, pointers(logits, of_teacher, largest, sums, divergences)
+    shared_out(rows, lambda begin, end, _: function(begin, end, width, share, uniform, *given))
+    return largest + sums.log(), divergences
+
+
+def _plain_taught_gradients_(logits: Tensor, of_teacher: Tensor, share: float, uniform: float) -> tuple[Tensor, Tensor]:
+    """The same in torch."""
+    normalisers = logits.logsumexp(-1)
+    log_probabilities = logits.sub_(normalisers[:, None])
+    log_of_teacher = of_teacher.log_softmax(-1)
+    probabilities = log_of_teacher.exp()
+    divergences = (probabilities * (log_of_teacher - log_probabilities)).sum(-1)
+    log_probabilities.exp_().sub_(probabilities.mul_(share).add_(uniform))
+    return normalisers, divergences

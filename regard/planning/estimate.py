@@ -63,10 +63,12 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     means = (config.train.average_last > 1) + (config.train.average_best > 1)
     at_the_end = 1 + means  # the weights that may be chosen are judged once more
     judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
-    # where there are others of two passes, steps of one were not tried, and take about half the time
-    once = min(steps, config.train.steps_of_one_pass) if config.train.consistency else 0
+    # where there are others of two passes, steps of one were not tried, and take about half the time; of a pass and a
+    # teacher's, which has no gradients, about three quarters
+    share = 1 / 2 if config.train.consistency else 1 / 4 if config.train.self_distillation else 0.0
+    saved = share * min(steps, config.train.steps_of_one_pass)
     return Time(
-        step, (steps - once / 2) * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds
+        step, (steps - saved) * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds
     )
 
 

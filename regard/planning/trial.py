@@ -117,6 +117,7 @@ def trial_config(config: Config, **train: Any) -> Config:
         max_bad_steps=NEVER,
         max_epochs=None,
         consistency_after=0,
+        self_distillation_after=0,
         dropout_warmup=0,
         tensorboard=False,
     )

@@ -35,7 +35,7 @@ class MovingAverage:
         self.updates += 1
 
     def weights(self) -> dict[str, Tensor]:
-        """The averaged weights by name: the tensors themselves, which the next update changes."""
+        """The averaged weights by name: the tensors themselves, the same ones always, which the next update changes."""
         return dict(self._average)
 
     def state(self) -> dict[str, Tensor]:

@@ -26,6 +26,7 @@ from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.precision import Precision
 from regard.train.schedule import dropout_share, learning_rate
+from regard.train.self_distillation import averaged_model
 from regard.train.session import Session
 from regard.train.signals import Interrupted, StopRequest
 from regard.train.standing import Standing
@@ -64,11 +65,14 @@ class Trainer:
         self.precision = precision or Precision()
         self.config, self.settings, self.run = config, config.train, run
         self.judged = self.team.judged(model)
-        objective = Objective(model, config.train.label_smoothing, config.train.consistency)
+        settings = config.train
+        objective = Objective(model, settings.label_smoothing, settings.consistency, settings.self_distillation)
         self.objective = self.team.share(objective, self.precision.dtype, step_costs(model, config.train))
         self.session = Session(model, config, run, self.team)
+        average = self.session.average
+        self.teacher = averaged_model(model, average) if average is not None and settings.self_distillation else None
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
-        self.meter = Meter()
+        self.meter = Meter("self_distillation" if self.teacher is not None else "consistency")
 
     def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
@@ -165,7 +169,9 @@ class Trainer:
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
         smoothed = likelihood = divergence = 0.0
-        twice = step > self.settings.steps_of_one_pass
+        compared = step > self.settings.steps_of_one_pass
+        teacher = self.teacher if compared else None
+        twice = compared and teacher is None
         self.model.randomness.share = dropout_share(step, self.settings)
         for number, once in enumerate(batches):
             batch = once.twice() if twice else once
@@ -173,7 +179,7 @@ class Trainer:
             self.model.randomness.begin(step, place, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
             with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
                 with self.precision.autocast():
-                    loss = self.objective(batch)
+                    loss = self.objective(batch, teacher)
                 self.precision.backward(loss.total)
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
@@ -181,7 +187,7 @@ class Trainer:
         counted = sum(batch.tokens for batch in batches)
         tokens, stops, *sums = self.team.agree([counted, bool(stop), smoothed, likelihood, divergence])
         means = [value / tokens for value in sums]
-        losses = StepLosses(int(tokens), means[0], means[1], means[2] if twice else None)
+        losses = StepLosses(int(tokens), means[0], means[1], means[2] if compared else None)
         return losses, (stop.number or signal.SIGTERM) if stops else 0
 
     def _scale_and_clip(self, scale: float) -> float:

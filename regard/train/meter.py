@@ -15,7 +15,7 @@ class StepLosses(NamedTuple):
     """The smoothed cross-entropy."""
     likelihood: float
     divergence: float | None = None
-    """How far two passes disagreed, where there were two."""
+    """How far two passes disagreed, or a model and its teacher, where there were two."""
 
     @property
     def finite(self) -> bool:
@@ -25,13 +25,14 @@ class StepLosses(NamedTuple):
 class Meter:
     """Means over the steps since the last `flush`, weighted by tokens."""
 
-    def __init__(self) -> None:
+    def __init__(self, divergence: str = "consistency") -> None:
         self.status = ""
+        self._divergence_name = divergence
         self._clear()
 
     def _clear(self) -> None:
         self.steps = 0
-        self._tokens = self._tokens_twice = 0
+        self._tokens = self._tokens_compared = 0
         self._loss = self._likelihood = self._divergence = self._norm = self._rate = 0.0
         self._since = time.monotonic()
 
@@ -43,7 +44,7 @@ class Meter:
         self._likelihood += losses.likelihood * losses.tokens
         if losses.divergence is not None:
             self._divergence += losses.divergence * losses.tokens
-            self._tokens_twice += losses.tokens
+            self._tokens_compared += losses.tokens
         self._norm += norm
         self._rate = rate
         elapsed = max(time.monotonic() - self._since, 1e-9)
@@ -60,8 +61,8 @@ class Meter:
             "gradient_norm": self._norm / self.steps,
             "tokens_per_second": self._tokens / elapsed,
         }
-        if self._tokens_twice:
-            metrics["consistency"] = self._divergence / self._tokens_twice
+        if self._tokens_compared:
+            metrics[self._divergence_name] = self._divergence / self._tokens_compared
         self._clear()
         return metrics
 

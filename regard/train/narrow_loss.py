@@ -10,11 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
-CHUNK_ELEMENTS = {"cpu": 1 << 20}
-LARGE_CHUNK_ELEMENTS = 1 << 24
-"""Logits in a chunk: what fits the cache of a CPU, and what keeps another device busy."""
+from regard.train.output_layer import Chunks, OutputLayer, scaled_gradients
 
 
 def narrow_cross_entropy(
@@ -42,43 +39,25 @@ class _NarrowCrossEntropy(torch.autograd.Function):
         dtype: torch.dtype,
     ) -> tuple[Tensor, Tensor]:
         vocabulary = len(weight)
-        size = max(1, CHUNK_ELEMENTS.get(features.device.type, LARGE_CHUNK_ELEMENTS) // vocabulary)
-        magnified = magnification(size)
-        narrow_weight = weight.to(dtype)
-        features_gradient = torch.empty_like(features, dtype=weight.dtype)
-        weight_gradient = torch.zeros_like(weight)
-        bias_gradient = torch.zeros_like(bias) if bias is not None else None
+        chunks = Chunks(len(targets), weight)
+        layer = OutputLayer(features, weight, bias, dtype, chunks.most)
         smoothed = weight.new_zeros((), dtype=torch.float64)
         likelihood = weight.new_zeros((), dtype=torch.float64)
-        for start in range(0, len(targets), size):
-            chunk = slice(start, start + size)
-            rows, wanted = features[chunk].to(dtype), targets[chunk, None]
-            logits = F.linear(rows, narrow_weight).to(weight.dtype)
-            log_probabilities = (logits if bias is None else logits + bias).log_softmax(-1)
+        for chunk in chunks.slices:
+            wanted = targets[chunk, None]
+            log_probabilities = layer.logits(chunk).log_softmax(-1)
             log_likelihood = log_probabilities.gather(1, wanted).sum(dtype=torch.float64)
             mean_log_probability = log_probabilities.sum(dtype=torch.float64) / vocabulary
             likelihood -= log_likelihood
             smoothed -= (1 - smoothing) * log_likelihood + smoothing * mean_log_probability
             gradient = log_probabilities.exp_().sub_(smoothing / vocabulary)
             gradient.scatter_add_(1, wanted, gradient.new_full((1, 1), smoothing - 1).expand_as(wanted))
-            if bias_gradient is not None:
-                bias_gradient += gradient.sum(0)
-            narrow_gradient = gradient.mul_(magnified).to(dtype)
-            features_gradient[chunk] = narrow_gradient @ narrow_weight
-            weight_gradient += narrow_gradient.t() @ rows
-        gradients = (features_gradient.div_(magnified).to(features.dtype), weight_gradient.div_(magnified))
-        ctx.save_for_backward(*gradients, *([] if bias_gradient is None else [bias_gradient]))
+            layer.differentiate(chunk, gradient)
+        ctx.save_for_backward(*layer.gradients())
         likelihood = likelihood.to(weight.dtype)
         ctx.mark_non_differentiable(likelihood)
         return smoothed.to(weight.dtype), likelihood
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        scale = gradients[0]
-        features, weight, *bias = ctx.saved_tensors
-        return features * scale, weight * scale, bias[0] * scale if bias else None, None, None, None
-
-
-def magnification(rows: int) -> float:
-    """A power of two that lifts probabilities out of float16's subnormal numbers, and keeps sums over rows in range."""
-    return float(2 ** max(0, min(10, (8192 // rows).bit_length() - 1)))
+        return *scaled_gradients(ctx.saved_tensors, gradients[0]), None, None, None

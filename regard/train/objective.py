@@ -24,6 +24,8 @@ from regard.native.multiplying import lay_out, multiply
 from regard.native.rows import exponentials_
 from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
+from regard.train.output_layer import scaled_gradients, slices
+from regard.train.self_distillation import taught_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
 """Logits in a chunk: enough rows for a fast matrix product, and 8 MB stay in the cache between the passes over them."""
@@ -35,52 +37,86 @@ class Loss(NamedTuple):
     total: Tensor
     """What is minimised, differentiable."""
     smoothed: Tensor
-    """The smoothed cross-entropy: all of the total, or all but the penalty for two passes that disagree."""
+    """The smoothed cross-entropy: all of the total, or what is compared with another pass aside, and unweighted."""
     negative_log_likelihood: Tensor
     """-Σ log p[y], without smoothing: what perplexity is made of."""
     tokens: int
     divergence: Tensor | None = None
-    """With two passes, how far they disagree: (KL(p || q) + KL(q || p)) / 2, without its strength."""
+    """How far two passes disagree, (KL(p || q) + KL(q || p)) / 2, or the model and its teacher, KL(q || p); without its
+    strength or share."""
 
 
 class Objective(nn.Module):
     """The loss of a batch, as a module: what several processes share.
 
-    A batch that has each row twice, side by side (`Batch.twice`), is judged by its `consistency`, too.
+    A batch that has each row twice, side by side (`Batch.twice`), is judged by its `consistency`, too; and where a
+    teacher is at hand, by how far the model is from that, which counts for a `share` of the loss.
     """
 
-    def __init__(self, model: SequenceToSequence, smoothing: float, consistency: float = 0.0) -> None:
+    def __init__(
+        self, model: SequenceToSequence, smoothing: float, consistency: float = 0.0, share: float = 0.0
+    ) -> None:
         super().__init__()
-        self.model, self.smoothing, self.consistency = model, smoothing, consistency
+        self.model, self.smoothing, self.consistency, self.share = model, smoothing, consistency, share
 
-    def forward(self, batch: Batch) -> Loss:
+    def forward(self, batch: Batch, teacher: SequenceToSequence | None = None) -> Loss:
         if batch.doubled:
             return consistent_loss(self.model, batch, self.smoothing, self.consistency)
+        if teacher is not None:
+            return taught_loss(self.model, teacher, batch, self.smoothing, self.share)
         return batch_loss(self.model, batch, self.smoothing)
 
 
 def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Loss:
     """The loss of a teacher-forced pass over a batch."""
-    features = model.features(batch.source, batch.source_mask, batch.target_input)
-    real = (batch.target_output != PAD_ID).flatten().nonzero().squeeze(1)
-    rows = features.flatten(0, 1).index_select(0, real)
+    real = _real_tokens(batch)
     targets = batch.target_output.flatten().index_select(0, real)
     smoothed, negative_log_likelihood = smoothed_cross_entropy(
-        rows, model.output.weight, model.output.bias, targets, smoothing
+        _features(model, batch, real), model.output.weight, model.output.bias, targets, smoothing
     )
     return Loss(smoothed, smoothed, negative_log_likelihood, len(targets))
 
 
+def _real_tokens(batch: Batch) -> Tensor:
+    """Where in a batch's target tokens, row after row, those are that are no padding: [N]."""
+    return (batch.target_output != PAD_ID).flatten().nonzero().squeeze(1)
+
+
+def _features(model: SequenceToSequence, batch: Batch, places: Tensor) -> Tensor:
+    """What the output layer is given, [N, D], at some places of a teacher-forced pass over a batch."""
+    features = model.features(batch.source, batch.source_mask, batch.target_input)
+    return features.flatten(0, 1).index_select(0, places)
+
+
+def taught_loss(
+    model: SequenceToSequence, teacher: SequenceToSequence, batch: Batch, smoothing: float, share: float
+) -> Loss:
+    """The loss of a pass over a batch, of which a teacher sees the same text, and says its `share` of the target."""
+    real = _real_tokens(batch)
+    with torch.no_grad():
+        of_teacher = _features(teacher, batch, real)
+    targets = batch.target_output.flatten().index_select(0, real)
+    total, smoothed, negative_log_likelihood, divergence = taught_cross_entropy(
+        _features(model, batch, real),
+        model.output.weight,
+        model.output.bias,
+        (of_teacher, teacher.output.weight, teacher.output.bias),
+        targets,
+        smoothing,
+        share,
+    )
+    return Loss(total, smoothed, negative_log_likelihood, len(targets), divergence)
+
+
 def consistent_loss(model: SequenceToSequence, batch: Batch, smoothing: float, strength: float) -> Loss:
     """The loss of two passes over the rows of a batch, which has each twice; tokens count once."""
-    features = model.features(batch.source, batch.source_mask, batch.target_input)
     length = batch.target_output.size(1)
     first_rows = batch.target_output[::2]
     rows, places = (first_rows != PAD_ID).nonzero(as_tuple=True)
     first = 2 * rows * length + places
     both = torch.stack([first, first + length], dim=1).flatten()
     total, smoothed, negative_log_likelihood, divergence = consistent_cross_entropy(
-        features.flatten(0, 1).index_select(0, both),
+        _features(model, batch, both),
         model.output.weight,
         model.output.bias,
         first_rows[rows, places],
@@ -109,18 +145,12 @@ def _chunk_rows(vocabulary: int) -> int:
     return max(1, CHUNK_ELEMENTS // vocabulary)
 
 
-def _chunks(rows: int, vocabulary: int) -> list[slice]:
-    """Slices of nearly equal size, none larger than a chunk may be."""
-    count = -(-rows // _chunk_rows(vocabulary))
-    return [slice(rows * number // count, rows * (number + 1) // count) for number in range(count)]
-
-
 def _without_gradient(
     features: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, smoothing: float
 ) -> tuple[Tensor, Tensor]:
     smoothed = features.new_zeros(())
     likelihood = features.new_zeros(())
-    for chunk in _chunks(len(targets), len(weight)):
+    for chunk in slices(len(targets), _chunk_rows(len(weight))):
         log_probabilities = F.linear(features[chunk], weight, bias).log_softmax(-1)
         of_targets = log_probabilities.gather(1, targets[chunk, None]).sum()
         smoothed -= (1 - smoothing) * of_targets + smoothing * log_probabilities.mean(-1).sum()
@@ -147,7 +177,7 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
         logits_sum = features @ weight_sum + (bias.sum() if bias is not None else 0.0)
         buffer = features.new_empty(_chunk_rows(vocabulary), vocabulary)
         forward, back = lay_out(weight.t()), lay_out(weight)
-        for chunk in _chunks(len(targets), vocabulary):
+        for chunk in slices(len(targets), _chunk_rows(vocabulary)):
             rows, wanted = features[chunk], targets[chunk, None]
             logits = buffer[: len(rows)]
             multiply(rows, forward, logits)
@@ -181,8 +211,4 @@ class _ChunkedCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        scale = gradients[0]
-        features, weight, *bias = ctx.saved_tensors
-        if scale.device.type == "cpu" and scale == 1:  # as it is when this is the last function of all
-            return features, weight, bias[0] if bias else None, None, None
-        return features * scale, weight * scale, bias[0] * scale if bias else None, None, None
+        return *scaled_gradients(ctx.saved_tensors, gradients[0]), None, None

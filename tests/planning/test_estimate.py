@@ -77,6 +77,12 @@ def test_steps_of_one_pass_count_half():
     assert plan(consistency_after=400).expected.time == plan().expected.time
 
 
+def test_steps_without_a_teacher_count_three_quarters():
+    taught = dict(self_distillation=0.5, ema=0.99)
+    whole, part = (plan(**taught, self_distillation_after=steps).expected.time for steps in (0, 400))
+    assert part.training == 0.9 * whole.training
+
+
 def test_epochs_can_end_a_run_before_its_steps():
     expected = plan(max_epochs=4).expected
     assert (expected.steps, expected.epochs) == (200, 4)

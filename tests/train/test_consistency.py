@@ -1,24 +1,19 @@
 """Two passes that must agree: the chunked loss equals autograd; runs resume, accumulate and divide exactly."""
 
-import json
-import os
-import subprocess
-import sys
-
 import pytest
 import torch
+from narrow_child import assert_says
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
+from two_logits import a_batch, a_model, leaves, train_killed_at, training_lines
 
 from regard import pipeline
-from regard.data.batches import collate
 from regard.errors import ConfigError
-from regard.models import build_model
 from regard.native import library as native
 from regard.native.rows import consistent_gradients_
 from regard.pipeline import train_run
 from regard.recipe import override_config, parse_config
-from regard.train import consistency, loop
+from regard.train import consistency, output_layer
 from regard.train.consistency import consistent_cross_entropy
 from regard.train.objective import Objective, batch_loss
 
@@ -37,23 +32,13 @@ def reference(features, weight, bias, targets, smoothing, strength):
     return entropy(smoothing) + strength * divergence, entropy(smoothing), entropy(0.0), divergence
 
 
-def leaves(tokens=19, width=16, vocabulary=101, with_bias=True, dtype=torch.float64, scale=1.0):
-    generator = torch.Generator().manual_seed(0)
-    features = torch.randn(2 * tokens, width, generator=generator, dtype=torch.float64) * scale
-    weight = torch.randn(vocabulary, width, generator=generator, dtype=torch.float64) / 2
-    bias = torch.randn(vocabulary, generator=generator, dtype=torch.float64) if with_bias else None
-    targets = torch.randint(vocabulary, (tokens,), generator=generator)
-    parameters = [tensor.to(dtype).requires_grad_() for tensor in (features, weight, bias) if tensor is not None]
-    return (*parameters, *([] if with_bias else [None])), targets
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("strength", [0.5, 5.0])
 @pytest.mark.parametrize("with_bias", [True, False])
 @pytest.mark.parametrize("chunk_tokens", [1, 7, 1000])
 def test_equals_autograd(smoothing, strength, with_bias, chunk_tokens, monkeypatch):
     tensors, targets = leaves(with_bias=with_bias)
-    monkeypatch.setitem(consistency.CHUNK_ELEMENTS, "cpu", 2 * chunk_tokens * len(tensors[1]))
+    monkeypatch.setitem(output_layer.CHUNK_ELEMENTS, "cpu", 2 * chunk_tokens * len(tensors[1]))
     ours = consistent_cross_entropy(*tensors, targets, smoothing, strength)
     theirs = reference(*tensors, targets, smoothing, strength)
     for one, other in zip(ours, theirs, strict=True):
@@ -70,7 +55,7 @@ def test_equals_autograd(smoothing, strength, with_bias, chunk_tokens, monkeypat
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_the_narrow_form_equals_autograd_where_nothing_is_narrow(with_bias, monkeypatch):
     tensors, targets = leaves(with_bias=with_bias)
-    monkeypatch.setitem(consistency.CHUNK_ELEMENTS, "cpu", 8 * len(tensors[1]))
+    monkeypatch.setitem(output_layer.CHUNK_ELEMENTS, "cpu", 8 * len(tensors[1]))
     ours = consistency._ConsistentCrossEntropy.apply(*tensors, targets, 0.1, 2.0, torch.float64)
     theirs = reference(*tensors, targets, 0.1, 2.0)
     parameters = [tensor for tensor in tensors if tensor is not None]
@@ -82,7 +67,8 @@ def test_the_narrow_form_equals_autograd_where_nothing_is_narrow(with_bias, monk
 IN_A_CHILD = """
 import torch
 from regard.train.consistency import consistent_cross_entropy
-from test_consistency import leaves, reference
+from test_consistency import reference
+from two_logits import leaves
 
 for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
     tensors, targets = leaves(tokens=64, vocabulary=4000, dtype=torch.float32)
@@ -99,11 +85,7 @@ print("near")
 
 
 def test_is_near_autograd_where_products_are_narrow():
-    """In a child process that leaves alone the instructions of which some machines die."""
-    path = os.pathsep.join([*sys.path, os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16", "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    child = subprocess.run([sys.executable, "-c", IN_A_CHILD], env=environment, capture_output=True, timeout=120)
-    assert child.stdout == b"near\n", child.stderr.decode()
+    assert_says("near", IN_A_CHILD)
 
 
 @pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")
@@ -142,19 +124,6 @@ def test_a_number_that_is_not_finite_shows():
     logits[1, 1, 38] = torch.nan
     normalisers, divergences = consistent_gradients_(logits, 1.0, 0.0)
     assert normalisers.isnan().any(1).tolist() == divergences.isnan().tolist() == [False, True]
-
-
-def a_model(dropout=0.3):
-    sizes = {"width": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": dropout}
-    return build_model(parse_config({"model": sizes}).model, 60, 60, seed=3)
-
-
-def a_batch(rows=7):
-    generator = torch.Generator().manual_seed(1)
-    sides = [
-        [torch.randint(4, 60, (2 + row % 4,), generator=generator).tolist() for row in range(rows)] for _ in range(2)
-    ]
-    return collate(*sides, range(rows))
 
 
 def gradients_of(model, strength, parts=1):
@@ -210,15 +179,6 @@ def test_all_steps_are_of_one_pass_where_there_is_no_consistency():
 SETTINGS = ("model.dropout=0.2", "train.consistency=2.0", "train.accumulate=2", "train.batch_tokens=300")
 
 
-def training_lines(run):
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
-    return [line for line in lines if line["kind"] == "train"]
-
-
-class Killed(BaseException):
-    """Stands for a kill: nothing in the program may catch it."""
-
-
 def test_a_run_logs_both_parts_and_resumes_to_the_bit(tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
     config = override_config(write_tiny_corpus(tmp_path / "corpus"), SETTINGS)
@@ -229,17 +189,7 @@ def test_a_run_logs_both_parts_and_resumes_to_the_bit(tmp_path, monkeypatch):
     assert all(line["consistency"] > 0 for line in lines)
     assert "consistency" not in training_lines(tmp_path / "single")[0]
     assert lines[0]["loss"] == pytest.approx(training_lines(tmp_path / "single")[0]["loss"], rel=0.1)
-    original = loop.Trainer._step
-
-    def killed_at_14(self, *arguments):
-        if self.session.standing.step == 13:
-            raise Killed
-        return original(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Trainer, "_step", killed_at_14)
-        with pytest.raises(Killed):
-            train_run(config, tmp_path / "killed")
+    train_killed_at(14, config, tmp_path / "killed", monkeypatch)
     train_run(config, tmp_path / "killed")
     ends = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
     assert ends[0] == ends[1]

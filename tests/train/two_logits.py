@@ -1,0 +1,59 @@
+"""What tests of losses with two logits a token share: made-up features, a small model, a run that is killed."""
+
+import json
+
+import pytest
+import torch
+
+from regard.data.batches import collate
+from regard.models import build_model
+from regard.pipeline import train_run
+from regard.recipe import parse_config
+from regard.train import loop
+
+
+def leaves(tokens=19, width=16, vocabulary=101, with_bias=True, dtype=torch.float64, scale=1.0):
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(2 * tokens, width, generator=generator, dtype=torch.float64) * scale
+    weight = torch.randn(vocabulary, width, generator=generator, dtype=torch.float64) / 2
+    bias = torch.randn(vocabulary, generator=generator, dtype=torch.float64) if with_bias else None
+    targets = torch.randint(vocabulary, (tokens,), generator=generator)
+    parameters = [tensor.to(dtype).requires_grad_() for tensor in (features, weight, bias) if tensor is not None]
+    return (*parameters, *([] if with_bias else [None])), targets
+
+
+def a_model(dropout=0.3):
+    sizes = {"width": 16, "feed_forward": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 1, "dropout": dropout}
+    return build_model(parse_config({"model": sizes}).model, 60, 60, seed=3)
+
+
+def a_batch(rows=7):
+    generator = torch.Generator().manual_seed(1)
+    sides = [
+        [torch.randint(4, 60, (2 + row % 4,), generator=generator).tolist() for row in range(rows)] for _ in range(2)
+    ]
+    return collate(*sides, range(rows))
+
+
+def training_lines(run):
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    return [line for line in lines if line["kind"] == "train"]
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in the program may catch it."""
+
+
+def train_killed_at(step, config, run, monkeypatch):
+    """Train until a step begins, and no further."""
+    original = loop.Trainer._step
+
+    def killed(self, *arguments):
+        if self.session.standing.step == step - 1:
+            raise Killed
+        return original(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loop.Trainer, "_step", killed)
+        with pytest.raises(Killed):
+            train_run(config, run)
