@@ -222,6 +222,13 @@ class TrainConfig(Section):
         description="share of the target that is what the moving average of the weights (`ema`) says; 0: none",
     )
     self_distillation_after: int = Field(0, ge=0, description="steps before the moving average begins to teach")
+    risk: float = Field(
+        0.0, ge=0, description="minimum risk training: weight of the expected cost of likely translations; 0: none"
+    )
+    risk_after: int = Field(0, ge=0, description="steps before the risk counts")
+    risk_candidates: int = Field(
+        8, ge=2, le=100, description="likely translations of a sentence, found by beam search, that the risk is over"
+    )
     dropout_warmup: int = Field(
         0, ge=0, description="steps in which all dropout rises from 0: early on it slows learning down"
     )
@@ -358,6 +365,8 @@ class Config(Section):
             )
         if self.train.self_distillation and self.train.shard:
             raise ValueError("`train.self_distillation` needs whole weights in each process: leave `train.shard` false")
+        if self.train.risk and self.train.shard:
+            raise ValueError("`train.risk` searches with whole weights in each process: leave `train.shard` false")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:
             raise ValueError('`train.choose_by = "bleu"` needs translations: set `train.validation_sentences` > 0')
         if self.train.shard and self.train.optimiser == "muon":

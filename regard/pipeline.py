@@ -14,6 +14,7 @@ import torch
 
 from regard import card, progress
 from regard.atomic import explained, write_file
+from regard.candidates import candidates_of
 from regard.config import Config
 from regard.data.batches import FixedBatches, TrainingBatches
 from regard.data.corpus import Pair, read_pairs
@@ -139,7 +140,7 @@ def _train(config: Config, run: Path, device: torch.device, team: Team, stop: St
     precision = agreed_precision(config, model, run, device, team)
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
-    trainer = Trainer(model, batches, validator, config, run, team, precision)
+    trainer = Trainer(model, batches, validator, config, run, team, precision, candidates_of(config, tokenizers))
     outcome = trainer.train(stop)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None

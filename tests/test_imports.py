@@ -23,7 +23,7 @@ FLOW = (
     ("search",),
     ("evaluate", "explain", "web"),
     ("portability",),
-    ("card", "run_folder"),
+    ("candidates", "card", "run_folder"),
     ("pipeline",),
     ("distillation", "planning"),
     ("demo",),

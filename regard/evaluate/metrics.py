@@ -106,6 +106,17 @@ def chrf(hypotheses: Sequence[str], references: References, *, words: int = 0, l
     return Measurement(chrf_metric(words, lowercase), hypotheses, references).score
 
 
+class SentenceBleu:
+    """BLEU of single sentences: n-grams longer than a sentence do not count, and none that is missing makes it 0."""
+
+    def __init__(self, tokenize: str) -> None:
+        self._metric = BLEU(tokenize=tokenize, effective_order=True, force=True)
+
+    def __call__(self, hypothesis: str, reference: str) -> float:
+        """From 0 to 100."""
+        return float(self._metric.sentence_score(hypothesis, [reference]).score)
+
+
 def exact_match(hypotheses: Sequence[str], references: References) -> float:
     """The percentage of hypotheses that are, character by character, one of their references."""
     lists = reference_lists(hypotheses, references)

@@ -118,6 +118,7 @@ def trial_config(config: Config, **train: Any) -> Config:
         max_epochs=None,
         consistency_after=0,
         self_distillation_after=0,
+        risk=0.0,
         dropout_warmup=0,
         tensorboard=False,
     )

@@ -247,6 +247,12 @@ class Translator:
             _warn_of_loop(translations[index][0], first_line + index)
         return translations
 
+    def find(self, sources: list[list[int]]) -> list[list[Hypothesis]]:
+        """All hypotheses that the model's own search has for each source, given as tokens with the end mark."""
+        search = self.config.search
+        with self._evaluating():
+            return self._find(sources, search, search.width, [], None)
+
     def _find(
         self,
         sources: list[list[int]],

@@ -24,7 +24,9 @@ from regard.train.memory import keep_freed_memory
 from regard.train.meter import Meter, StepLosses
 from regard.train.objective import Objective
 from regard.train.optimiser import set_learning_rate, step_costs
+from regard.train.passes import Passes
 from regard.train.precision import Precision
+from regard.train.risk import FindCandidates
 from regard.train.schedule import dropout_share, learning_rate
 from regard.train.self_distillation import averaged_model
 from regard.train.session import Session
@@ -59,6 +61,7 @@ class Trainer:
         run: Path,
         team: Team | None = None,
         precision: Precision | None = None,
+        find_candidates: FindCandidates | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
@@ -66,13 +69,15 @@ class Trainer:
         self.config, self.settings, self.run = config, config.train, run
         self.judged = self.team.judged(model)
         settings = config.train
-        objective = Objective(model, settings.label_smoothing, settings.consistency, settings.self_distillation)
+        weights = (settings.consistency, settings.self_distillation, settings.risk)
+        objective = Objective(model, settings.label_smoothing, *weights)
         self.objective = self.team.share(objective, self.precision.dtype, step_costs(model, config.train))
         self.session = Session(model, config, run, self.team)
         average = self.session.average
-        self.teacher = averaged_model(model, average) if average is not None and settings.self_distillation else None
+        teacher = averaged_model(model, average) if average is not None and settings.self_distillation else None
+        self.passes = Passes(model, settings, self.team, teacher, find_candidates)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
-        self.meter = Meter("self_distillation" if self.teacher is not None else "consistency")
+        self.meter = Meter("self_distillation" if teacher is not None else "consistency")
 
     def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
@@ -161,33 +166,29 @@ class Trainer:
         return asked
 
     def _gradients(self, batches: list[Batch], step: int, stop: StopRequest) -> tuple[StepLosses, int]:
-        """Leave the gradients of a step's summed loss in the model; agree on mean losses and on a request to stop.
-
-        A batch of a step draws the same dropout whether one process takes it whole, several take one batch each, or
-        several take a part each.
-        """
+        """Leave the gradients of a step's summed loss in the model; agree on mean losses and on a request to stop."""
         self.session.optimiser.zero_grad(set_to_none=True)
         self.model.train()
-        smoothed = likelihood = divergence = 0.0
-        compared = step > self.settings.steps_of_one_pass
-        teacher = self.teacher if compared else None
-        twice = compared and teacher is None
         self.model.randomness.share = dropout_share(step, self.settings)
-        for number, once in enumerate(batches):
-            batch = once.twice() if twice else once
-            place = number * self.team.turns + self.team.turn
-            self.model.randomness.begin(step, place, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
-            with nullcontext() if number + 1 == len(batches) else self.team.apart(self.objective):
+        smoothed = likelihood = divergence = 0.0
+        passes, risk = self.passes.of(batches, step)
+        for number, one in enumerate(passes, start=1):
+            batch = one.batch
+            self.model.randomness.begin(*one.key, first_row=batch.first_row, rows_in_all=batch.rows_in_all)
+            with nullcontext() if number == len(passes) else self.team.apart(self.objective):
                 with self.precision.autocast():
-                    loss = self.objective(batch, teacher)
+                    loss = self.objective(batch, one.teacher, one.weights)
                 self.precision.backward(loss.total)
             smoothed += loss.smoothed.item()
             likelihood += loss.negative_log_likelihood.item()
             divergence += loss.divergence.item() if loss.divergence is not None else 0.0
         counted = sum(batch.tokens for batch in batches)
-        tokens, stops, *sums = self.team.agree([counted, bool(stop), smoothed, likelihood, divergence])
+        tokens, stops, *sums = self.team.agree([counted, bool(stop), smoothed, likelihood, divergence, risk])
         means = [value / tokens for value in sums]
-        losses = StepLosses(int(tokens), means[0], means[1], means[2] if compared else None)
+        compared, weighed = self.passes.compare(step), self.passes.weigh_risk(step)
+        losses = StepLosses(
+            int(tokens), means[0], means[1], means[2] if compared else None, means[3] if weighed else None
+        )
         return losses, (stop.number or signal.SIGTERM) if stops else 0
 
     def _scale_and_clip(self, scale: float) -> float:

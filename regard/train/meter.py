@@ -16,10 +16,12 @@ class StepLosses(NamedTuple):
     likelihood: float
     divergence: float | None = None
     """How far two passes disagreed, or a model and its teacher, where there were two."""
+    risk: float | None = None
+    """The expected cost of likely translations, where it counted."""
 
     @property
     def finite(self) -> bool:
-        return math.isfinite(self.loss) and math.isfinite(self.divergence or 0.0)
+        return all(math.isfinite(value or 0.0) for value in (self.loss, self.divergence, self.risk))
 
 
 class Meter:
@@ -32,8 +34,9 @@ class Meter:
 
     def _clear(self) -> None:
         self.steps = 0
-        self._tokens = self._tokens_compared = 0
-        self._loss = self._likelihood = self._divergence = self._norm = self._rate = 0.0
+        self._tokens = 0
+        self._loss = self._likelihood = self._norm = self._rate = 0.0
+        self._others: dict[str, tuple[float, int]] = {}
         self._since = time.monotonic()
 
     def add(self, losses: StepLosses, norm: float, rate: float) -> None:
@@ -42,9 +45,10 @@ class Meter:
         self._tokens += losses.tokens
         self._loss += losses.loss * losses.tokens
         self._likelihood += losses.likelihood * losses.tokens
-        if losses.divergence is not None:
-            self._divergence += losses.divergence * losses.tokens
-            self._tokens_compared += losses.tokens
+        for name, value in ((self._divergence_name, losses.divergence), ("risk", losses.risk)):
+            if value is not None:
+                total, tokens = self._others.get(name, (0.0, 0))
+                self._others[name] = (total + value * losses.tokens, tokens + losses.tokens)
         self._norm += norm
         self._rate = rate
         elapsed = max(time.monotonic() - self._since, 1e-9)
@@ -61,8 +65,7 @@ class Meter:
             "gradient_norm": self._norm / self.steps,
             "tokens_per_second": self._tokens / elapsed,
         }
-        if self._tokens_compared:
-            metrics[self._divergence_name] = self._divergence / self._tokens_compared
+        metrics |= {name: total / tokens for name, (total, tokens) in self._others.items()}
         self._clear()
         return metrics
 

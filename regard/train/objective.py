@@ -25,6 +25,7 @@ from regard.native.rows import exponentials_
 from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
 from regard.train.output_layer import scaled_gradients, slices
+from regard.train.risk import weighted_likelihood
 from regard.train.self_distillation import taught_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
@@ -50,16 +51,27 @@ class Objective(nn.Module):
     """The loss of a batch, as a module: what several processes share.
 
     A batch that has each row twice, side by side (`Batch.twice`), is judged by its `consistency`, too; and where a
-    teacher is at hand, by how far the model is from that, which counts for a `share` of the loss.
+    teacher is at hand, by how far the model is from that, which counts for a `share` of the loss. With `weights` it is
+    a batch of candidates, and how likely these are is judged by that alone.
     """
 
     def __init__(
-        self, model: SequenceToSequence, smoothing: float, consistency: float = 0.0, share: float = 0.0
+        self,
+        model: SequenceToSequence,
+        smoothing: float,
+        consistency: float = 0.0,
+        share: float = 0.0,
+        risk: float = 0.0,
     ) -> None:
         super().__init__()
-        self.model, self.smoothing, self.consistency, self.share = model, smoothing, consistency, share
+        self.model, self.smoothing, self.consistency = model, smoothing, consistency
+        self.share, self.risk = share, risk
 
-    def forward(self, batch: Batch, teacher: SequenceToSequence | None = None) -> Loss:
+    def forward(
+        self, batch: Batch, teacher: SequenceToSequence | None = None, weights: Tensor | None = None
+    ) -> Loss:
+        if weights is not None:
+            return candidates_loss(self.model, batch, weights, self.risk)
         if batch.doubled:
             return consistent_loss(self.model, batch, self.smoothing, self.consistency)
         if teacher is not None:
@@ -106,6 +118,20 @@ def taught_loss(
         share,
     )
     return Loss(total, smoothed, negative_log_likelihood, len(targets), divergence)
+
+
+def candidates_loss(model: SequenceToSequence, batch: Batch, weights: Tensor, strength: float) -> Loss:
+    """What a batch of candidates, with weights [B], adds to the loss; none of its tokens is a token of the text."""
+    real = _real_tokens(batch)
+    total = strength * weighted_likelihood(
+        _features(model, batch, real),
+        model.output.weight,
+        model.output.bias,
+        batch.target_output.flatten().index_select(0, real),
+        weights.index_select(0, real // batch.target_output.size(1)),
+    )
+    nothing = torch.zeros_like(total.detach())
+    return Loss(total, nothing, nothing, 0)
 
 
 def consistent_loss(model: SequenceToSequence, batch: Batch, smoothing: float, strength: float) -> Loss:

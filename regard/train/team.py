@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
-from torch.distributed import TCPStore  # type: ignore[attr-defined]
+from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]
 from torch.nn.parallel import DistributedDataParallel
 
 from regard.errors import RegardError
@@ -24,6 +24,9 @@ _MEETING = "regard/meeting"
 
 JOINING = timedelta(minutes=10)
 """How long they wait for one that has not joined yet; that one may have died, which nobody would notice."""
+
+LEAVING = timedelta(seconds=30)
+"""How long they wait for one another when all is done."""
 
 
 class Team:
@@ -254,5 +257,28 @@ def engine(device: torch.device, size: int, joining: timedelta = JOINING, **plac
         raise RegardError(f"the {size} processes of this run cannot find each other: {error}") from None
     try:
         yield
+        _take_leave(size)
     finally:
         distributed.destroy_process_group()
+
+
+def _take_leave(size: int) -> None:
+    """Wait until no process has anything left to say to another, and then until all know that.
+
+    A process that closes its connections while a message to it is unread resets them, and what it sent last is lost
+    with them. The store has connections of its own, in the first process, which therefore goes last.
+    """
+    store = distributed.distributed_c10d._get_default_store()
+    try:
+        _count_to(size, store, "regard/ready to leave")
+        _count_to(size, store, "regard/leaving", waits=distributed.get_rank() == 0)
+    except RuntimeError:  # somebody has gone without a word, when all was done
+        return
+
+
+def _count_to(size: int, store: Store, key: str, waits: bool = True) -> None:
+    """Count this process, and, where it `waits`, go on when all have been counted."""
+    if store.add(key, 1) == size:
+        store.set(f"{key}: all", "")
+    if waits:
+        store.wait([f"{key}: all"], LEAVING)

@@ -174,7 +174,8 @@ def test_two_machines_go_on_when_a_process_of_one_was_killed(recipe, pair, tmp_p
 def gradients(output: Path, launcher: list[str], *overrides: str) -> dict[str, torch.Tensor]:
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     arguments = [sys.executable, *launcher, str(GRADIENTS), str(output), *overrides]
-    subprocess.run(arguments, env=environment, check=True, capture_output=True, timeout=240)
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
     return load_file(output)
 
 
