@@ -44,6 +44,7 @@ LEVERS: dict[str, str] = {
     "consistency from the start": "train.consistency_after=0",
     "consistency after 750 steps": "train.consistency=2.0 train.consistency_after=750 train.self_distillation=0.0",
     "moving average, no consistency": "train.consistency=0.0 train.ema=0.998",
+    "minimum risk after 1,350 steps": "train.risk=10.0 train.risk_after=1350",
     "self-distillation": "train.consistency=0.0 train.ema=0.998 train.self_distillation=0.5",
     "BPE-dropout": "tokenizer.dropout=0.1",
     "vocabulary 4,000": "tokenizer.vocabulary_size=4000",

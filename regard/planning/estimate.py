@@ -67,9 +67,15 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     # teacher's, which has no gradients, about three quarters
     share = 1 / 2 if config.train.consistency else 1 / 4 if config.train.self_distillation else 0.0
     saved = share * min(steps, config.train.steps_of_one_pass)
-    return Time(
-        step, (steps - saved) * step, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds
-    )
+    added = (1 - share) * _passes_for_risk(config) * max(0, steps - config.train.risk_after)
+    training = (steps - saved + added) * step
+    return Time(step, training, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds)
+
+
+def _passes_for_risk(config: Config) -> float:
+    """How many passes over a batch as long as what the risk adds to a step takes, which was not tried: one for each
+    candidate, and the search for them, about as long as half of these."""
+    return 1.5 * config.train.risk_candidates if config.train.risk else 0.0
 
 
 def fits_memory(facts: Facts, batch_tokens: int, processes: int) -> bool:
