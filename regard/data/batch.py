@@ -79,7 +79,9 @@ class Batch:
     def with_targets(self, rows: Tensor, targets: Sequence[Sequence[int]]) -> Batch:
         """Some of the rows [R], each with other target tokens, which carry no marks."""
         other = collate([[]] * len(targets), targets, range(len(targets)))
-        target_input, target_output = (side.to(self.source.device) for side in (other.target_input, other.target_output))
+        target_input, target_output = (
+            side.to(self.source.device) for side in (other.target_input, other.target_output)
+        )
         return Batch(self.source[rows], self.source_mask[rows], target_input, target_output, self.indices[rows])
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Batch:

@@ -107,7 +107,7 @@ def chrf(hypotheses: Sequence[str], references: References, *, words: int = 0, l
 
 
 class SentenceBleu:
-    """BLEU of single sentences: n-grams longer than a sentence do not count, and none that is missing makes it 0."""
+    """BLEU of single sentences, smoothed; n-grams longer than a sentence do not count."""
 
     def __init__(self, tokenize: str) -> None:
         self._metric = BLEU(tokenize=tokenize, effective_order=True, force=True)

@@ -185,7 +185,7 @@ class Trainer:
         counted = sum(batch.tokens for batch in batches)
         tokens, stops, *sums = self.team.agree([counted, bool(stop), smoothed, likelihood, divergence, risk])
         means = [value / tokens for value in sums]
-        compared, weighed = self.passes.compare(step), self.passes.weigh_risk(step)
+        compared, weighed = self.passes.compares(step), self.passes.weighs_risk(step)
         losses = StepLosses(
             int(tokens), means[0], means[1], means[2] if compared else None, means[3] if weighed else None
         )
@@ -278,6 +278,7 @@ class Trainer:
     def _leave(self, number: int, message: str) -> None:
         self.log.close()
         self.team.meet()
+        self.team.part_ways()
         raise Interrupted(number, message)
 
     def _finish(self, stop: StopRequest) -> Outcome:

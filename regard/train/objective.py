@@ -67,9 +67,7 @@ class Objective(nn.Module):
         self.model, self.smoothing, self.consistency = model, smoothing, consistency
         self.share, self.risk = share, risk
 
-    def forward(
-        self, batch: Batch, teacher: SequenceToSequence | None = None, weights: Tensor | None = None
-    ) -> Loss:
+    def forward(self, batch: Batch, teacher: SequenceToSequence | None = None, weights: Tensor | None = None) -> Loss:
         if weights is not None:
             return candidates_loss(self.model, batch, weights, self.risk)
         if batch.doubled:

@@ -41,34 +41,36 @@ class Passes:
         teacher: SequenceToSequence | None,
         find_candidates: FindCandidates | None,
     ) -> None:
+        if settings.risk and find_candidates is None:
+            raise ValueError("train.risk needs something that finds candidates")
         self._model, self._settings, self._team = model, settings, team
         self._teacher, self._find = teacher, find_candidates
 
-    def compare(self, step: int) -> bool:
+    def compares(self, step: int) -> bool:
         """Whether a step compares two passes, of the model or of it and its teacher."""
         return step > self._settings.steps_of_one_pass
 
-    def weigh_risk(self, step: int) -> bool:
+    def weighs_risk(self, step: int) -> bool:
         """Whether candidates count in a step."""
         return self._find is not None and step > self._settings.risk_after
 
     def of(self, batches: Sequence[Batch], step: int) -> tuple[list[Pass], float]:
         """The passes of a step, and the summed risk of its candidates as the model is now."""
-        candidates = [self._candidates(batch) for batch in batches] if self.weigh_risk(step) else []
+        candidates = [self._candidates(batch) for batch in batches] if self.weighs_risk(step) else []
         passes = [*self._of_text(batches, step), *self._of_candidates(candidates, step)]
         return passes, sum(found.risk for found in candidates)
 
     def _of_text(self, batches: Sequence[Batch], step: int) -> Iterator[Pass]:
-        teacher = self._teacher if self.compare(step) else None
-        twice = self.compare(step) and teacher is None
+        teacher = self._teacher if self.compares(step) else None
+        twice = self.compares(step) and teacher is None
         for number, batch in enumerate(batches):
             place = number * self._team.turns + self._team.turn
             yield Pass(batch.twice() if twice else batch, (step, place), teacher)
 
     def _of_candidates(self, candidates: Sequence[Candidates], step: int) -> Iterator[Pass]:
         for number, found in enumerate(candidates):
-            for rank, (batch, weights) in enumerate(found.batches, start=1):
-                yield Pass(batch, (step, number, self._team.rank, rank), weights=weights)
+            for place, (batch, weights) in enumerate(found.batches):
+                yield Pass(batch, (step, number, self._team.rank, place), weights=weights)
 
     def _candidates(self, batch: Batch) -> Candidates:
         assert self._find is not None

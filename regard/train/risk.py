@@ -17,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from regard.data.batch import Batch
+from regard.data.batch import Batch, cut_into_batches
 from regard.data.vocabulary import PAD_ID
 from regard.models.contract import SequenceToSequence
 from regard.native.rows import exponentials_
@@ -44,7 +45,7 @@ nothing of search."""
 
 
 class Candidates(NamedTuple):
-    """The candidates of a batch as batches of their own, in the order of their rank, and what the risk wants of them."""
+    """The candidates of a batch as batches of their own, and what the risk wants of them."""
 
     batches: list[tuple[Batch, Tensor]]
     """Each with weights [rows]: the gradient of the risk by a row's log-probability, below 0 where it is to rise."""
@@ -53,30 +54,20 @@ class Candidates(NamedTuple):
 
 
 def weigh(batch: Batch, found: Sequence[Sequence[Candidate]]) -> Candidates:
-    """Make batches of candidates, one for the best of each source, one for the second best, and so on.
+    """Make batches of candidates of similar lengths, none of more tokens than the batch that they are for.
 
-    Those that the risk does not depend on are left out. A source's risk counts as often as its text has tokens; it is 1
-    where nothing was found.
+    Where all candidates of a source cost alike, the risk does not depend on them, and they are left out. A source's
+    risk counts as often as its text has tokens; it is 1 where nothing was found.
     """
     total = 0.0
-    ranks: list[list[tuple[int, Candidate, float]]] = []
+    weighed: list[tuple[int, Sequence[int], float]] = []
     lengths = (batch.target_output != PAD_ID).sum(1).tolist()
-    for row, candidates in enumerate(found):
+    for row, (candidates, length) in enumerate(zip(found, lengths, strict=True)):
         risk, gradient = _risk(candidates) if candidates else (1.0, [])
-        total += lengths[row] * risk
-        for rank, (candidate, weight) in enumerate(zip(candidates, gradient, strict=True)):
-            if rank == len(ranks):
-                ranks.append([])
-            if weight and lengths[row]:
-                ranks[rank].append((row, candidate, lengths[row] * weight))
-    return Candidates([_batch(batch, chosen) for chosen in ranks if chosen], total)
-
-
-def _batch(batch: Batch, chosen: Sequence[tuple[int, Candidate, float]]) -> tuple[Batch, Tensor]:
-    rows = torch.tensor([row for row, _, _ in chosen], device=batch.source.device)
-    targets = [candidate.tokens for _, candidate, _ in chosen]
-    weights = torch.tensor([weight for _, _, weight in chosen], device=batch.source.device)
-    return batch.with_targets(rows, targets), weights
+        total += length * risk
+        if length and len({candidate.cost for candidate in candidates}) > 1:
+            weighed += [(row, each.tokens, length * weight) for each, weight in zip(candidates, gradient, strict=True)]
+    return Candidates(_batches(batch, weighed), total)
 
 
 def _risk(candidates: Sequence[Candidate]) -> tuple[float, list[float]]:
@@ -90,6 +81,20 @@ def _risk(candidates: Sequence[Candidate]) -> tuple[float, list[float]]:
         for share, candidate, length in zip(shares, candidates, lengths, strict=True)
     ]
     return risk, gradient
+
+
+def _batches(batch: Batch, weighed: Sequence[tuple[int, Sequence[int], float]]) -> list[tuple[Batch, Tensor]]:
+    """Batches of rows of another one, each with other target tokens, and with weights [rows]."""
+    sources = batch.source_mask.sum(1).cpu().numpy()[[row for row, _, _ in weighed]]
+    targets = np.array([len(tokens) + 1 for _, tokens, _ in weighed], dtype=np.int64)
+    budget = max(batch.source.numel(), batch.target_output.numel())
+    made = []
+    for places in cut_into_batches(sources, targets, budget) if weighed else []:
+        rows, tokens, weights = zip(*(weighed[place] for place in places), strict=True)
+        device = batch.source.device
+        own = batch.with_targets(torch.tensor(rows, device=device), tokens)
+        made.append((own, torch.tensor(weights, device=device)))
+    return made
 
 
 def weighted_likelihood(
@@ -120,7 +125,8 @@ class _WeightedLikelihood(torch.autograd.Function):
         dtype: torch.dtype | None,
     ) -> Tensor:
         chunks = Chunks(len(targets), weight)
-        layer = OutputLayer(features, weight, bias, dtype, chunks.most)
+        largest_weight = float(weights.abs().max())
+        layer = OutputLayer(features, weight, bias, dtype, chunks.most, growth=largest_weight or 1.0)
         total = weight.new_zeros((), dtype=torch.float64)
         for chunk in chunks.slices:
             wanted, weighed = targets[chunk, None], weights[chunk, None].to(weight.dtype)

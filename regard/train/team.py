@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
 
@@ -25,7 +25,7 @@ _MEETING = "regard/meeting"
 JOINING = timedelta(minutes=10)
 """How long they wait for one that has not joined yet; that one may have died, which nobody would notice."""
 
-LEAVING = timedelta(seconds=30)
+PARTING = timedelta(seconds=5)
 """How long they wait for one another when all is done."""
 
 
@@ -108,6 +108,9 @@ class Team:
     def meet(self) -> None:
         """Wait until all processes are here."""
 
+    def part_ways(self) -> None:
+        """Wait until nobody has anything left to say; then all may leave."""
+
     def close(self) -> None:
         """Leave the team."""
 
@@ -179,6 +182,9 @@ class TorchTeam(Team):
 
     def meet(self) -> None:
         distributed.barrier()
+
+    def part_ways(self) -> None:
+        _part_ways(self.size)
 
 
 def torch_team(rank: int, size: int, device: torch.device, shard: bool, cut: bool = False) -> Team:
@@ -257,23 +263,23 @@ def engine(device: torch.device, size: int, joining: timedelta = JOINING, **plac
         raise RegardError(f"the {size} processes of this run cannot find each other: {error}") from None
     try:
         yield
-        _take_leave(size)
+        _part_ways(size)
     finally:
         distributed.destroy_process_group()
 
 
-def _take_leave(size: int) -> None:
+def _part_ways(size: int) -> None:
     """Wait until no process has anything left to say to another, and then until all know that.
 
     A process that closes its connections while a message to it is unread resets them, and what it sent last is lost
     with them. The store has connections of its own, in the first process, which therefore goes last.
     """
     store = distributed.distributed_c10d._get_default_store()
-    try:
-        _count_to(size, store, "regard/ready to leave")
-        _count_to(size, store, "regard/leaving", waits=distributed.get_rank() == 0)
-    except RuntimeError:  # somebody has gone without a word, when all was done
-        return
+    with suppress(RuntimeError):  # somebody has gone without a word, when all was done
+        try:
+            _count_to(size, store, "regard/done")
+        finally:
+            _count_to(size, store, "regard/leaving", waits=distributed.get_rank() == 0)
 
 
 def _count_to(size: int, store: Store, key: str, waits: bool = True) -> None:
@@ -281,4 +287,4 @@ def _count_to(size: int, store: Store, key: str, waits: bool = True) -> None:
     if store.add(key, 1) == size:
         store.set(f"{key}: all", "")
     if waits:
-        store.wait([f"{key}: all"], LEAVING)
+        store.wait([f"{key}: all"], PARTING)

@@ -15,6 +15,7 @@ from regard.models import build_model
 from regard.recipe import parse_config
 from regard.train.loop import Trainer
 from regard.train.precision import Precision
+from regard.train.risk import Candidate
 from regard.train.signals import StopRequest
 from regard.train.team import team_of_torchrun
 
@@ -30,13 +31,22 @@ def batches():
         yield collate(sources, [row[: 2 + number] for row in targets], range(rows))
 
 
+def candidates(model, batch):
+    """Made-up ones, more for one row than for another, and none for some."""
+    return [
+        [Candidate(row[1 : 2 + number].tolist(), -1.0 - number, 0.3 * number) for number in range(len(row) * place % 4)]
+        for place, row in enumerate(batch.source)
+    ]
+
+
 def main(output: Path, overrides: list[str]) -> None:
     torch.set_num_threads(1)
     config = parse_config({"model": SIZES}, overrides)
     with team_of_torchrun(torch.device("cpu"), config.train.shard) as team:
         model = build_model(config.model, VOCABULARY, VOCABULARY)
         precision = Precision(os.environ.get("PRECISION", "fp32"), batch_tokens=config.train.batch_tokens)
-        trainer = Trainer(model, None, None, config, output.parent / "run", team, precision=precision)
+        finder = candidates if config.train.risk else None
+        trainer = Trainer(model, None, None, config, output.parent / "run", team, precision, finder)
         losses, _ = trainer._gradients(list(batches())[team.rank :: team.size], 1, StopRequest())
         trainer.precision.unscale(trainer.session.optimiser)
         norm = trainer._scale_and_clip(1.0)

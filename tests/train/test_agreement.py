@@ -1,6 +1,7 @@
 """Two processes of a run agree: on the checkpoint that they go on from, and on which steps are not applied."""
 
 import os
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,6 +81,20 @@ def test_all_stop_where_one_cannot_read_what_the_leader_can(run, cut):
         f"process 1 of this run: {run}/checkpoints/step-00000002: damaged checkpoint: tensors.safetensors cannot be "
         "read (Input/output error). No process goes on alone: mend that, and give the command again"
     }
+
+
+def part_ways(team: Team, folder: Path) -> bool:
+    """Whether the other process had said all it had to say when this one was free to leave."""
+    if team.rank == 1:
+        time.sleep(0.3)
+    (folder / str(team.rank)).touch()
+    team.part_ways()
+    return (folder / str(1 - team.rank)).exists()
+
+
+@BOTH_TEAMS
+def test_nobody_leaves_before_all_have_said_what_they_had_to_say(tmp_path, cut):
+    assert in_two_processes(part_ways, tmp_path, cut=cut) == [True, True]
 
 
 @dataclass
