@@ -83,11 +83,11 @@ def test_steps_without_a_teacher_count_three_quarters():
     assert part.training == 0.9 * whole.training
 
 
-def test_steps_with_candidates_count_a_pass_and_a_half_for_each():
+def test_steps_with_candidates_count_a_pass_for_each_and_the_search():
     plain, risky = (plan(risk=risk, risk_after=700, risk_candidates=4).expected.time for risk in (0.0, 1.0))
-    assert risky.training == pytest.approx((1 + 0.3 * 6) * plain.training)
+    assert risky.training == pytest.approx((1 + 0.3 * 4.5) * plain.training)
     twice = plan(risk=1.0, risk_after=700, risk_candidates=4, consistency=1.0).expected.time
-    assert twice.training == pytest.approx((1 + 0.3 * 3) * plain.training)
+    assert twice.training == pytest.approx((1 + 0.3 * 2.25) * plain.training)
 
 
 def test_epochs_can_end_a_run_before_its_steps():
