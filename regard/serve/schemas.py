@@ -142,7 +142,9 @@ class RichTranslateGiven(OwnGiven):
 
     text: str | None = Field(None, description="one text, of any number of sentences")
     texts: list[str] | None = Field(None, description="several, instead of one")
-    best: int = Field(1, ge=1, le=100, description="translations of each sentence")
+    best: int = Field(
+        1, ge=1, le=100, description="translations of each sentence; one with terms or kept spans has a single one"
+    )
     alignment: bool = Field(False, description="tell which words belong together")
 
 
