@@ -39,7 +39,8 @@ SMALLEST_PART = 256
 def processes_for(config: TrainConfig, device: torch.device) -> int:
     """How many processes share each batch: what was asked for, or as many as there are cores, and work for them.
 
-    Their number changes the speed of a run, and nothing else but the order in which gradients are added.
+    Their number changes the speed of a run, and nothing else but the order in which gradients are added and, with a
+    risk, the dropout of candidates.
     """
     if config.processes:
         return config.processes
