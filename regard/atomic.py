@@ -23,6 +23,7 @@ _REMEDIES = {
     errno.EACCES: "change the permissions, or choose a folder that can be written",
     errno.EPERM: "change the permissions, or choose a folder that can be written",
     errno.ENOTDIR: "a part of that path is a file: choose another folder",
+    errno.EBUSY: "it is in use, by this command itself if it is the folder you are in: name another",
     errno.EISDIR: "there is a folder of that name: choose another name",
     errno.EEXIST: "there is something of that name: choose another name",
     errno.ENOTEMPTY: "there is a folder of that name, and it is not empty: choose another name, or remove it",
@@ -61,6 +62,8 @@ def new_folder(path: str | Path) -> Iterator[Path]:
             make_folder(path.parent)
             if path.is_dir() and any(path.iterdir()):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            if path.is_dir() and path.samefile(Path.cwd()):  # whoever is in there would be nowhere
+                raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
             aside.mkdir()
             yield aside
             for folder, _, files in os.walk(aside, topdown=False):
@@ -68,7 +71,7 @@ def new_folder(path: str | Path) -> Iterator[Path]:
                     _sync(Path(folder, name))
                 _sync(Path(folder))
             aside.rename(path)
-            _sync(path.parent)
+            _sync(aside.parent)
         except BaseException:
             _erase(aside)
             raise
@@ -117,7 +120,8 @@ def explained(path: str | Path, done: str = "written") -> Iterator[None]:
 
 
 def _aside(path: Path, kind: str) -> Path:
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.{kind}")
+    place = Path(os.path.abspath(path))  # `.` and `..` are no names
+    return place.parent / f".{place.name}.{secrets.token_hex(4)}.{kind}"
 
 
 def _erase(path: Path) -> None:

@@ -172,6 +172,22 @@ def test_a_folder_with_content_is_not_replaced(tmp_path: Path) -> None:
     assert names_in(tmp_path) == ["old"]
 
 
+@pytest.mark.parametrize(
+    ("name", "words"), [(".", "in use"), ("../here", "in use"), ("..", "not empty"), ("/", "empty")]
+)
+def test_folders_that_are_named_by_the_way_to_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(RegardError, match=words), new_folder(name):
+        pass
+    with new_folder("../here/../there") as folder:
+        (folder / "file").write_text("x")
+    assert names_in(tmp_path) == ["here", "there"]
+    assert names_in(tmp_path / "there") == ["file"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_every_file_and_folder_is_flushed_before_the_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[str] = []

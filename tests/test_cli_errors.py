@@ -224,6 +224,15 @@ CASES = {
     "missing file to examine": ("doctor --source no.en --target three.fr", "no.en: no such file"),
     "recipe and files to examine": ("doctor good.toml --source three.en --target three.fr", "not both"),
     "missing held-out text": ("doctor --source three.en --target three.fr --against no.en", "no.en: no such file"),
+    "nothing to divide": ("split --output parts", "name what to divide"),
+    "half a corpus to divide": ("split --source three.en --output parts", "either `source` and `target`"),
+    "nowhere to put the parts": ("split --source three.en --target three.fr", "output"),
+    "parts over what is there": ("split --source three.en --target three.fr --output .", "not empty"),
+    "more held out than there is": (
+        "split --source three.en --target three.fr --output parts --test 2",
+        "3 pairs that differ cannot spare 0 for validation and 2 for test",
+    ),
+    "unequal files to divide": ("split --source three.en --target short.fr --output parts", "has 3 lines but short.fr"),
     "negative examples": ("doctor --source three.en --target three.fr --examples -1", "--examples"),
     # Description
     "nothing to describe": ("describe", "--keys"),

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from regard import progress
 
 ORDER = (
-    *("demo", "data", "doctor", "describe", "plan", "train", "distill"),
+    *("demo", "data", "doctor", "split", "describe", "plan", "train", "distill"),
     *("translate", "calibrate", "evaluate", "score", "explain", "picture", "export", "import", "serve", "api-key"),
 )
 """The commands as a user comes to need them: so they are listed."""

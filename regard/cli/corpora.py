@@ -11,6 +11,9 @@ from regard import figures
 from regard.cli.app import app
 from regard.options import Json, Output
 
+SourceLanguage = Annotated[str | None, typer.Option(metavar="CODE", help="Such as en.  [default: by the file's name]")]
+TargetLanguage = Annotated[str | None, typer.Option(metavar="CODE", help="Such as fr.  [default: by the file's name]")]
+
 data_app = typer.Typer(help="Bring a corpus into plain files.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(data_app, name="data")
 
@@ -61,12 +64,8 @@ def doctor(
     against: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Held-out text that must not be in it; repeatable.")
     ] = None,
-    source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Such as en.  [default: by the file's name]")
-    ] = None,
-    target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Such as fr.  [default: by the file's name]")
-    ] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
     examples: Annotated[int, typer.Option(metavar="N", help="Places to name for each finding.")] = 10,
     json: Json = None,
 ) -> None:
@@ -83,3 +82,31 @@ def doctor(
     else:
         report = examine_recipe(recipe, files, against or (), examples)
     figures.publish(report, json)
+
+
+@app.command()
+def split(
+    output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write the parts.", show_default=False)],
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="One side, a sentence a line.")] = None,
+    target: Annotated[Path | None, typer.Option(metavar="FILE", help="The other side, aligned by line.")] = None,
+    pairs: Annotated[Path | None, typer.Option(metavar="FILE", help="Both sides in one file (.tsv, .jsonl).")] = None,
+    validation: Annotated[
+        int | None, typer.Option(metavar="N", help="Pairs for validation.  [default: 1,000, or a twentieth]", min=0)
+    ] = None,
+    test: Annotated[
+        int | None, typer.Option(metavar="N", help="Pairs for the test.  [default: 1,000, or a twentieth]", min=0)
+    ] = None,
+    source_language: SourceLanguage = None,
+    target_language: TargetLanguage = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Another seed holds other pairs out.", min=0)] = 1,
+    json: Json = None,
+) -> None:
+    """Divide a corpus into training, validation and test.
+
+    No sentence stands in two parts; repeated pairs are taken once, and lines that cannot be used are left out.
+    """
+    figures.check_destination(json, read=(source, target, pairs))
+    from regard.commands.examining import CorpusFiles, divide_files
+
+    files = CorpusFiles(source, target, pairs, source_language, target_language)
+    figures.publish(divide_files(files, output, validation, test, seed), json)

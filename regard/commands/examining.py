@@ -1,4 +1,4 @@
-"""`regard doctor`: the corpora of a recipe, or files, examined."""
+"""`regard doctor` and `regard split`: the corpora of a recipe, or files, examined or divided."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from regard.config import CorpusConfig
 from regard.data.diagnosis import Report
+from regard.data.division import Division, divide
 from regard.data.doctor import examine
 from regard.errors import InputError
 from regard.recipe import load_config, parse_config
@@ -27,14 +29,17 @@ class CorpusFiles:
         paths = {"source": self.source, "target": self.target, "pairs": self.pairs}
         return {side: str(path) for side, path in paths.items() if path is not None}
 
+    def corpus(self, doing: str) -> CorpusConfig:
+        """The one corpus that was named."""
+        return parse_config({"data": {"train": [self.named()]}}, where=f"the files to {doing}").data.train[0]
+
 
 def examine_files(files: CorpusFiles, against: Sequence[Path], examples: int) -> Report:
     """Examine two aligned files, or one with pairs."""
     if not files.named():
         raise InputError("name what to examine: a recipe, --source and --target, or --pairs")
-    config = parse_config({"data": {"train": [files.named()]}}, where="the files to examine")
     return examine(
-        config.data.train,
+        files.corpus("examine"),
         against=against,
         source_language=files.source_language,
         target_language=files.target_language,
@@ -58,6 +63,14 @@ def examine_recipe(recipe: Path, files: CorpusFiles, against: Sequence[Path], ex
         target_language=files.target_language or (data.target_language if one_pair else None),
         examples=_at_least_none(examples),
     )
+
+
+def divide_files(files: CorpusFiles, output: Path, validation: int | None, test: int | None, seed: int) -> Division:
+    """Divide two aligned files, or one with pairs, into parts."""
+    if not files.named():
+        raise InputError("name what to divide: --source and --target, or --pairs")
+    languages = (files.source_language, files.target_language)
+    return divide(files.corpus("divide"), output, validation=validation, test=test, languages=languages, seed=seed)
 
 
 def _at_least_none(examples: int) -> int:

@@ -16,7 +16,7 @@ from regard.data.diagnosis import CorpusLines, Finding, Report, SideStatistics
 from regard.data.faults import Fault, Faults
 from regard.data.leakage import HeldOutFile, HeldOutIndex, read_held_out, sentence_hash, summarize
 from regard.data.records import Record, UnequalLinesError, corpus_files, read_records
-from regard.data.scripts import is_wrong_script, main_script, scripts_of
+from regard.data.scripts import is_wrong_script, language_by_name, main_script, scripts_of
 from regard.data.sentences import HASH_TYPE, as_numbers, repeats
 
 CHUNK = 1 << 16
@@ -42,20 +42,14 @@ def examine(
     languages = [source_language, target_language]
     given = dict(zip(("source_language", "target_language"), languages, strict=True))
     data = (data or DataConfig()).model_copy(update={key: code for key, code in given.items() if code})
-    languages = [code or _language_by_name(corpora, side) for side, code in enumerate(languages)]
+    files = [corpus_files(corpus) for corpus in corpora]
+    languages = [code or language_by_name(pair[side] for pair in files) for side, code in enumerate(languages)]
     held_out = [file for entry in against for file in read_held_out(entry, data)]
     examination = _Examination(data, (languages[0], languages[1]), held_out, examples)
     with progress.task("examining") as work:
         for corpus in corpora:
             examination.read(corpus, work)
     return examination.report()
-
-
-def _language_by_name(corpora: Sequence[CorpusConfig], side: int) -> str | None:
-    """The language that the ending of every file names, where they agree on one that we know."""
-    endings = {Path(corpus_files(corpus)[side].removesuffix(".gz")).suffix.removeprefix(".") for corpus in corpora}
-    ending = endings.pop() if len(endings) == 1 else ""
-    return ending if scripts_of(ending) else None
 
 
 class _Examination:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
 RANGES: dict[str, tuple[tuple[int, int], ...]] = {
     "Latin": ((0x41, 0x5A), (0x61, 0x7A), (0xAA, 0xAA), (0xBA, 0xBA), (0xC0, 0xD6), (0xD8, 0xF6), (0xF8, 0x2B8),
@@ -111,6 +113,13 @@ def scripts_of(language: str | None) -> tuple[str, ...]:
         if subtag in _SCRIPT_CODES:
             return tuple(_SCRIPT_CODES[subtag].split())
     return tuple(_BY_LANGUAGE.get(first, "").split())
+
+
+def language_by_name(files: Iterable[str]) -> str | None:
+    """The language that the ending of every file names (`train.en.gz`), where they agree on one that we know."""
+    endings = {Path(file.removesuffix(".gz")).suffix.removeprefix(".") for file in files}
+    ending = endings.pop() if len(endings) == 1 else ""
+    return ending if scripts_of(ending) else None
 
 
 def is_wrong_script(text: str, scripts: tuple[str, ...]) -> bool:

@@ -1,14 +1,20 @@
-"""A deterministic split of sentence pairs into train, valid and test, with no sentence on two sides of it."""
+"""A deterministic split of sentence pairs into training, validation and test, with no sentence on two sides of it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from regard.data.sentences import normalized
+import numpy as np
+from numpy.typing import NDArray
+
+from regard.data.sentences import Hashes, normalized, repeats
 
 LARGEST_HELD_OUT_GROUP = 4
 """Larger groups of pairs that share sentences stay in the training set: one sentence should not fill a test set."""
+
+SILENCE = 0
+"""The number of a sentence without a letter or digit, which has nothing to share."""
 
 TextPair = tuple[str, str]
 
@@ -21,34 +27,69 @@ def split_by_sentence(pairs: Iterable[TextPair], held_out: int) -> dict[str, lis
     next `valid`. Repeated pairs are taken once. Each part is in the order of its pairs' SHA-256.
     """
     distinct = sorted(set(pairs), key=_digest)
+    sides = [np.array([sentence_number(pair[side]) for pair in distinct], dtype=np.int64) for side in (0, 1)]
     parts: dict[str, list[TextPair]] = {"train": [], "valid": [], "test": []}
-    for group in _linked(distinct):
-        part = next((name for name in ("test", "valid") if len(parts[name]) + len(group) <= held_out), "train")
-        parts["train" if len(group) > LARGEST_HELD_OUT_GROUP else part] += group
-    return {name: sorted(part, key=_digest) for name, part in parts.items()}
+    names, capacities = ("train", "test", "valid"), (held_out, held_out)
+    for pair, part in zip(distinct, assign(linked(sides), np.arange(len(distinct)), capacities), strict=True):
+        parts[names[part]].append(pair)
+    return parts
 
 
 def _digest(pair: TextPair) -> bytes:
     return hashlib.sha256("\t".join(pair).encode()).digest()
 
 
-def _linked(pairs: list[TextPair]) -> list[list[TextPair]]:
-    """Groups of pairs that share sentences, directly or through others, in the order of each group's first pair."""
-    parent = list(range(len(pairs)))
+def sentence_number(text: str) -> int:
+    """A 64-bit number for a sentence, on every machine the same, and whatever its case, spaces and punctuation."""
+    form = normalized(text)
+    return number_of(form) if form else SILENCE
+
+
+def number_of(text: str) -> int:
+    """A 64-bit number for a text, on every machine the same."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+
+
+def linked(sides: Sequence[Hashes]) -> NDArray[np.int64]:
+    """For each pair the first of its group: of those that share a sentence with it, directly or through others.
+
+    `sides` are the sentences of each side, as numbers.
+    """
+    first = np.arange(len(sides[0]))
 
     def root(number: int) -> int:
-        while parent[number] != number:
-            parent[number] = parent[parent[number]]
-            number = parent[number]
+        while first[number] != number:
+            first[number] = first[first[number]]
+            number = int(first[number])
         return number
 
-    first_with: dict[tuple[int, str], int] = {}
-    for number, pair in enumerate(pairs):
-        for side, text in enumerate(pair):
-            other = root(first_with.setdefault((side, normalized(text)), number))
-            here = root(number)
-            parent[max(other, here)] = min(other, here)
-    groups: dict[int, list[TextPair]] = {}
-    for number, pair in enumerate(pairs):
-        groups.setdefault(root(number), []).append(pair)
-    return list(groups.values())
+    for numbers in sides:
+        heard = np.flatnonzero(numbers != SILENCE)
+        for again, before in zip(*repeats(numbers[heard]), strict=True):
+            one, other = sorted((root(int(heard[again])), root(int(heard[before]))))
+            first[other] = one
+    while not np.array_equal(further := first[first], first):
+        first = further
+    return first
+
+
+def assign(groups: NDArray[np.int64], order: NDArray[np.int64], capacities: Sequence[int]) -> NDArray[np.int64]:
+    """For each pair the part it belongs to: 0 for training, n for the n-th held-out one, which holds so many at most.
+
+    `groups` names each pair's group, and `order` has all pairs as they are to be taken, with their groups. Large
+    groups are trained on.
+    """
+    members = np.bincount(groups, minlength=len(groups))
+    part_of_group = np.zeros(len(groups), dtype=np.int64)
+    left = list(capacities)
+    _, places = np.unique(groups[order], return_index=True)
+    for group in groups[order[np.sort(places)]]:
+        size = int(members[group])
+        if not any(left):
+            break
+        if size <= LARGEST_HELD_OUT_GROUP:
+            part = next((number for number, room in enumerate(left) if size <= room), None)
+            if part is not None:
+                left[part] -= size
+                part_of_group[group] = part + 1
+    return part_of_group[groups]
