@@ -120,7 +120,7 @@ def explained(path: str | Path, done: str = "written") -> Iterator[None]:
 
 
 def _aside(path: Path, kind: str) -> Path:
-    place = Path(os.path.abspath(path))  # `.` and `..` are no names
+    place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay what they are, and `.` is no name
     return place.parent / f".{place.name}.{secrets.token_hex(4)}.{kind}"
 
 

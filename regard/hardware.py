@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import math
 import os
 import platform
+from collections.abc import Iterator
 from pathlib import Path
 
 
-def available_cores() -> int:
-    """The cores that this process may use, which a container may keep below those of the machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def available_cores(root: Path = Path("/")) -> int:
+    """The cores that this process may use: those it was given, or the time of so many that its container may take."""
+    given = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min([given, *(math.ceil(share) for share in _shares_of_time(root))]))
+
+
+def _shares_of_time(root: Path) -> Iterator[float]:
+    """How many cores' time each limit on this process allows, of either version of control groups."""
+    for folder in control_groups("cpu", root):
+        try:
+            quota, period = (folder / "cpu.max").read_text().split()
+        except (OSError, ValueError):
+            try:
+                quota, period = ((folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+            except OSError:
+                continue
+        try:
+            if int(quota) > 0 and int(period) > 0:
+                yield int(quota) / int(period)
+        except ValueError:  # "max": no limit
+            continue
+
+
+def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
+    """The control groups of this process that have a say in something, the outer ones too, of either version."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, name = line.split(":", 2)
+        if not controllers or controller in controllers.split(","):
+            home = root / "sys/fs/cgroup" / controllers
+            own = home / name.lstrip("/")
+            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(home))
 
 
 def processor_name() -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -42,8 +43,12 @@ from regard.train.probe import agreed_precision
 from regard.train.processes import joined_team, leading_team, processes_for
 from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
+from regard.train.threads import threads_for, torch_threads
 from regard.train.tiny_numbers import tiny_numbers_are_zero
 from regard.train.validation import Bleu, Validator
+
+PREPARED = "prepared"
+"""The folder of the prepared text in that of a run."""
 
 
 @dataclass(frozen=True)
@@ -96,20 +101,30 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     run = Path(run)
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
+    longest = longest_pair(config)
+    if longest is not None and config.data.max_tokens > longest:
+        raise ConfigError(
+            f"`data.max_tokens` is {config.data.max_tokens}, but the learned positions of this model suffice for "
+            f"{longest} tokens and a mark (`model.max_positions`): set `data.max_tokens` to {longest} or less"
+        )
     device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))
-    with stop_request() as stop, stop.at_once():
-        with team_of_torchrun(device, config.train.shard) as team:
-            if team.leads:
-                open_run(config, run, must_resume)
-                if not Tokenizers.exist(run):
-                    learn_tokenizers(config).save(run)
-            team.meet()
-            count = processes_for(config.train, device)
-            if count == 1 or team.size > 1:
-                return _train(config, run, device, team, stop)
-        PreparedCorpus.build(run / "prepared", config.data.train, config.data, Tokenizers.load(run))
-        with leading_team(count, run, device, config.train.shard) as team:
+    with (
+        stop_request() as stop,
+        stop.at_once(),
+        ExitStack() as held,
+        team_of_torchrun(device, config.train.shard) as team,
+    ):
+        if team.leads:
+            held.enter_context(open_run(config, run, must_resume))
+            if not Tokenizers.exist(run):
+                learn_tokenizers(config).save(run)
+            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, Tokenizers.load(run))
+        team.meet()
+        count = processes_for(config.train, device)
+        if count == 1 or team.size > 1:
             return _train(config, run, device, team, stop)
+        with leading_team(count, run, device, config.train.shard) as several:
+            return _train(config, run, device, several, stop)
 
 
 def take_part(config: Config, run: Path, rank: int, size: int, port: int, leader: int) -> None:
@@ -119,21 +134,26 @@ def take_part(config: Config, run: Path, rank: int, size: int, port: int, leader
         _train(config, run, device, team, stop)
 
 
-@tiny_numbers_are_zero()
 def _train(config: Config, run: Path, device: torch.device, team: Team, stop: StopRequest) -> TrainResult:
+    threads = threads_for(config.train, int(os.environ.get("LOCAL_WORLD_SIZE", team.size)))
+    with tiny_numbers_are_zero(), torch_threads(threads):
+        return _train_together(config, run, device, team, stop)
+
+
+def _train_together(config: Config, run: Path, device: torch.device, team: Team, stop: StopRequest) -> TrainResult:
     if not team.leads:
         progress.show(False)
-    torch.set_num_threads(max(1, (config.train.threads or available_cores()) // _processes_here(team)))
     tokenizers = Tokenizers.load(run)
-    prepared = PreparedCorpus.build(run / "prepared", config.data.train, config.data, tokenizers)
+    prepared = PreparedCorpus.open(run / PREPARED)
     note(f"{len(prepared):,} training pairs{_left_out(prepared)}")
     if device.type == "cpu" and (reason := why_not()):
         note(f"training without the kernels in C, which is slower: {reason} (docs/kernels.md)")
     sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
     model = build_model(config.model, *sizes, config.seed)
-    place_pretrained_vectors(model, config.model, tokenizers)
-    if config.model.start is not None and not team.told([CheckpointStore(run / CHECKPOINTS).begun])[0]:
-        place_start(model, config)
+    if not team.told([CheckpointStore(run / CHECKPOINTS).begun])[0]:
+        place_pretrained_vectors(model, config.model, tokenizers)
+        if config.model.start is not None:
+            place_start(model, config)
     place = dict(rank=team.turn, world=team.turns, part=team.part, parts=team.parts)
     batches = TrainingBatches(prepared, tokenizers, config, pinned=device.type == "cuda", **place)
     validator = build_validator(config, tokenizers) if team.leads else None
@@ -157,10 +177,6 @@ def _write_card(path: Path, fresh: str) -> None:
     with explained(path):
         before = path.read_text(encoding="utf-8", errors="replace") if path.exists() else fresh
     write_file(path, card.renewed(before, fresh).encode())
-
-
-def _processes_here(team: Team) -> int:
-    return int(os.environ.get("LOCAL_WORLD_SIZE", team.size))
 
 
 def learn_tokenizers(config: Config) -> Tokenizers:
@@ -194,6 +210,11 @@ def _left_out(prepared: PreparedCorpus) -> str:
     return f" (left out: {'; '.join(parts)})" if parts else ""
 
 
+def longest_pair(config: Config) -> int | None:
+    """How many tokens a side of a pair may have, without its mark, for a model that knows so many positions."""
+    return config.model.max_positions - 1 if config.model.positions == "learned" else None
+
+
 def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
     """What judges weights on the validation data of a configuration, if it names any."""
     if not config.data.validation:
@@ -202,6 +223,13 @@ def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
             note("`train.average_best` and `train.patience` do nothing without it")
         return None
     batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
+    longest = longest_pair(config)
+    if longest is not None and batches.longest > longest:
+        raise ConfigError(
+            f"`data.validation` has a sentence of {batches.longest:,} tokens, but the learned positions of this model "
+            f"suffice for {longest:,} (`model.max_positions`): leave such pairs out of that text, by a smaller "
+            "`data.max_characters` for example"
+        )
     return Validator(batches, _greedy_bleu(config, tokenizers) if config.train.validation_sentences else None)
 
 

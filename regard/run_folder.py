@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from regard.atomic import explained, sweep, write_file
+from regard.atomic import explained, make_folder, sweep, write_file
 from regard.config import Config, TrainConfig
 from regard.data.identity import TEXTS, check_texts, keep_texts
 from regard.data.tokenizer import Tokenizers
 from regard.errors import ConfigError, RegardError
+from regard.locking import FolderLock
 from regard.models.folder import CONFIG
 from regard.models.start import read_start
 from regard.recipe import format_config, load_config
@@ -40,18 +41,25 @@ def check_run(config: Config, run: Path) -> None:
         )
 
 
-def open_run(config: Config, run: Path, must_resume: bool) -> None:
-    """Make the run's folder, or see that what it holds belongs to this configuration.
+def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
+    """Make the run's folder, or see that what it holds belongs to this configuration; and hold it.
 
     Whatever can be refused is refused before anything in the folder changes.
     """
     check_run(config, run)
-    if must_resume and not (run / CONFIG).exists():
-        raise RegardError(f"{run}: there is no run to resume here")
+    if not CheckpointStore(run / CHECKPOINTS).begun:
+        if must_resume:
+            raise RegardError(f"{run}: there is no run to resume here, for there is no checkpoint")
+        if (run / FINISHED).exists():
+            raise RegardError(
+                f"{run}: holds a finished model, and no checkpoint to go on from; choose another folder with --run, or "
+                f"remove {FINISHED} to train anew over it"
+            )
     if config.train.tensorboard:
         check_tensorboard()
     if config.model.start is not None and not _has_begun(run):
         read_start(config)
+    held = _hold(run)
     if not _has_begun(run):
         with explained(run / TEXTS, "removed"):
             (run / TEXTS).unlink(missing_ok=True)
@@ -61,6 +69,20 @@ def open_run(config: Config, run: Path, must_resume: bool) -> None:
         (run / FINISHED).unlink(missing_ok=True)
     write_file(run / CONFIG, format_config(config).encode())
     keep_texts(config.data, run)
+    return held
+
+
+def _hold(run: Path) -> FolderLock:
+    """Keep other commands out: two that train in one folder would write over each other's files."""
+    with explained(run):
+        make_folder(run)
+        try:
+            return FolderLock(run, wait=False)
+        except BlockingIOError:
+            raise RegardError(
+                f"{run}: another command is training there; wait for its end, stop it, or choose another folder with "
+                "--run"
+            ) from None
 
 
 def _has_begun(run: Path) -> bool:

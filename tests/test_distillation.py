@@ -113,10 +113,11 @@ def test_closest_and_an_ensemble_from_python(tiny_run, config, tmp_path):
 
 
 def test_weights_of_the_recipe_stay(config, tmp_path):
-    heavy = config.data.train[0].model_copy(update={"weight": 2.0})
+    heavy = config.data.train[0].model_copy(update={"weight": 2.0, "epochs": 3})
     config = config.model_copy(update={"data": config.data.model_copy(update={"train": (heavy, config.data.train[0])})})
     assert [corpus.weight for corpus in student_config(config, tmp_path, 0.25).data.train] == [2.0, 1.0, 0.5, 0.25]
-    assert [corpus.weight for corpus in student_config(config, tmp_path, 0.0).data.train] == [2.0, 1.0]
+    taught = student_config(config, tmp_path, 0.0).data.train
+    assert [(corpus.weight, corpus.epochs) for corpus in taught] == [(2.0, 3), (1.0, None)]
 
 
 def test_a_folder_has_one_name_however_it_is_spelt(config, tmp_path, monkeypatch):

@@ -166,6 +166,11 @@ class FixedBatches:
     def pairs(self) -> int:
         return len(self._source)
 
+    @property
+    def longest(self) -> int:
+        """The tokens of the longest sentence, of either side, without its mark."""
+        return max((int(np.diff(side.offsets).max(initial=0)) for side in (self._source, self._target)), default=0)
+
     def __iter__(self) -> Iterator[Batch]:
         for rows in self._batches:
             yield batch_of(self._source, self._target, rows, rows)

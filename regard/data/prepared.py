@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,8 @@ from regard.data.corpus import Faults, Pair, corpus_files, read_pairs
 from regard.data.ragged import RaggedFiles, RaggedWriter, Rows
 from regard.data.tokenizer import Tokenizer, Tokenizers
 from regard.errors import CorpusError
+from regard.locking import FolderLock
 from regard.progress import task
-
-try:
-    import fcntl
-except ImportError:  # not on Windows
-    fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "manifest.json"
 LAYOUT = 1  # of the files below; a folder with another one is prepared anew
@@ -57,15 +52,18 @@ class PreparedCorpus:
         """Prepare the corpora in `folder`, or open what is there if it was made of the same files in the same way.
 
         A prepared corpus appears whole or not at all, and one made of other files is removed only after that.
-        Several processes may call this at once: one of them does the work.
+        Several processes of one machine may call this at once: one of them does the work.
         """
         with explained(folder):
             make_folder(folder)
-            with _only_one_process(folder):
+            with FolderLock(folder, wait=True):
                 fingerprint = _fingerprint(corpora, data, tokenizers)
                 home = folder / fingerprint[:16]
                 if not _is_whole(home, fingerprint):
                     _prepare(home, corpora, data, tokenizers, fingerprint)
+                for other in _homes(folder):
+                    if other != home:
+                        remove_folder(other)
         return cls._open(home)
 
     @classmethod
@@ -115,9 +113,6 @@ def _prepare(
         remove_folder(home)
     with new_folder(home) as partial:
         _Build(data, tokenizers).write(partial, corpora, fingerprint)
-    for other in _homes(home.parent):
-        if other != home:
-            remove_folder(other)
 
 
 def _homes(folder: Path) -> list[Path]:
@@ -236,18 +231,3 @@ def _is_whole(home: Path, fingerprint: str) -> bool:
         return bool(_checked_manifest(home)["fingerprint"] == fingerprint)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-
-
-@contextmanager
-def _only_one_process(folder: Path) -> Iterator[None]:
-    """Wait until no other process is in this block with the same folder, where the system can tell."""
-    if fcntl is None:
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # some network disks cannot lock
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -129,7 +129,7 @@ def student_config(config: Config, run: Path, original: float) -> Config:
 
     def translated(number: int, corpus: CorpusConfig) -> CorpusConfig:
         path = str(here / FOLDER / str(number) / PAIRS)
-        return CorpusConfig(pairs=path, weight=corpus.weight, languages=corpus.languages)
+        return CorpusConfig(pairs=path, weight=corpus.weight, epochs=corpus.epochs, languages=corpus.languages)
 
     corpora = [translated(number, corpus) for number, corpus in enumerate(config.data.train)]
     if original:

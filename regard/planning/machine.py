@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from regard.hardware import available_cores
+from regard.hardware import available_cores, control_groups
 
 
 @dataclass(frozen=True)
@@ -51,27 +51,13 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
 
 def _left_by_limits(root: Path) -> Iterator[int]:
-    for folder in _cgroups(root):
+    for folder in control_groups("memory", root):
         for limit, usage in (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes")):
             try:
                 allowed, used = (int((folder / name).read_text()) for name in (limit, usage))
             except (OSError, ValueError):  # there is no such file, or it says "max"
                 continue
             yield max(0, allowed - used + _reclaimable(folder))
-
-
-def _cgroups(root: Path) -> Iterator[Path]:
-    """The control groups of this process, the outer ones too, of either version."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        _, controllers, name = line.split(":", 2)
-        if controllers in ("", "memory"):
-            home = root / "sys/fs/cgroup" / controllers
-            own = home / name.lstrip("/")
-            yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(home))
 
 
 def _reclaimable(folder: Path) -> int:

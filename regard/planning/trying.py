@@ -58,8 +58,10 @@ class Trying:
     folder: Path
 
     def run(self) -> Tried:
-        """Try smaller and smaller batches until one can be measured."""
+        """Try smaller and smaller batches until one can be measured, in fewer processes if need be."""
         least = Memory(INTERPRETER_BYTES + state_bytes(self.config, self.parameters), 0.0)
+        if self.processes > 1 and not self._fits(least, SMALLEST_BATCH):
+            return replace(self, processes=self.processes // 2).run()
         killed_at, most = None, self.config.train.batch_tokens
         while most >= SMALLEST_BATCH and self._fits(least, most):
             try:

@@ -58,13 +58,23 @@ def smaller_batch(config: Config, facts: Facts) -> tuple[str, ...] | None:
         return None
     train = config.train
     smallest = train.batch_tokens // facts.epoch.longest
-    for processes, most in ((facts.processes, min(smallest, MOST_PARTS)), (1, smallest)):
+    for processes, most in (
+        *((several, min(smallest, MOST_PARTS)) for several in halves(facts.processes)),
+        (1, smallest),
+    ):
         for parts in range(1, most + 1):
             batch = train.batch_tokens // parts
             if fits_memory(facts, batch, processes):
                 keys = [f"train.batch_tokens={batch}", f"train.accumulate={train.accumulate * parts}"]
                 return (*(keys if parts > 1 else ()), f"train.processes={processes}")
     return None
+
+
+def halves(count: int) -> Iterator[int]:
+    """A number, half of it, half of that, down to 1."""
+    while count:
+        yield count
+        count //= 2
 
 
 def _hopeless(config: Config, facts: Facts, expected: Estimate, proposal: tuple[str, ...] | None) -> Iterator[str]:

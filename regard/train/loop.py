@@ -81,8 +81,8 @@ class Trainer:
 
     def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
-        keep_freed_memory()
         standing = self._resume()
+        keep_freed_memory()
         started = time.monotonic() - standing.seconds
         with stop.later(), task("training", self.settings.max_steps, standing.step) as work:
             if self._due():  # the run was stopped before it

@@ -16,6 +16,7 @@ import safetensors.torch
 import torch
 from torch import Tensor, distributed, nn
 
+from regard.progress import note
 from regard.train.team import TorchTeam
 
 SHARED_MEMORY = Path("/dev/shm")
@@ -36,6 +37,8 @@ class NeighbourTeam(TorchTeam):
         apart = narrow is torch.float16 or len(parameters) < self.size
         memory = None if apart else self._memory(sum(parameter.numel() for parameter in parameters))
         if memory is None:
+            if self.leads and not apart:
+                note(f"no room in {SHARED_MEMORY} for the gradients: they are sent instead, which takes longer")
             return super().share(module, narrow)
         owners = deal([(costs or {}).get(parameter, parameter.numel()) for parameter in parameters], self.size)
         self._shared = SharedParameters(memory, parameters, owners, self.rank)

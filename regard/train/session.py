@@ -28,10 +28,18 @@ class Session:
         self.model, self.team = model, team
         self.settings = config.train
         self.optimiser = build_optimiser(model, config.train)
-        self.average = MovingAverage(model_weights(model), config.train.ema) if config.train.ema else None
+        self.average = MovingAverage(self._averaged(), config.train.ema) if config.train.ema else None
         self.standing = Standing()
         self.store = CheckpointStore(run / CHECKPOINTS, *config.train.kept_checkpoints)
         self._saved_step: int | None = None
+
+    def _averaged(self) -> dict[str, Tensor]:
+        """The weights that this process averages: those it owns, or all of them where the average teaches."""
+        weights = model_weights(self.model)
+        return {name: weights[name] for name, parameter in self.model.named_parameters() if self._averages(parameter)}
+
+    def _averages(self, parameter: Tensor) -> bool:
+        return bool(self.settings.self_distillation) or self.team.owns(parameter)
 
     def update_average(self) -> None:
         if self.average is not None:
@@ -89,9 +97,14 @@ class Session:
             parameter = parameters.get(_OWNER.sub(r"\1", name))
             if parameter is None:
                 parts[name] = tensor
-            elif not name.startswith("optimiser.") or self.team.owns(parameter):
+            elif self._keeps(name, parameter):
                 parts[name] = self.team.kept(tensor, parameter)
         return parts
+
+    def _keeps(self, name: str, parameter: Tensor) -> bool:
+        if name.startswith("average."):
+            return self._averages(parameter)
+        return name.startswith("model.") or self.team.owns(parameter)
 
     def best_weights(self, newest: dict[str, Tensor]) -> tuple[str, dict[str, Tensor]]:
         """The weights of the best validation, or the newest where there was none; with a word on which."""

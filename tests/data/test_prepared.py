@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shutil
 import threading
 import tracemalloc
 from pathlib import Path
@@ -155,6 +156,14 @@ def test_what_a_killed_build_left_is_swept_away_and_nothing_else(tmp_path, corpu
     (folder / "thesis.txt").write_text("years of work")
     prepared = PreparedCorpus.build(folder, [corpus], DATA, tokenizers)
     assert set(folder.iterdir()) == {prepared.folder, folder / "thesis.txt"}
+
+
+def test_what_a_kill_left_of_other_files_goes_though_nothing_is_made(tmp_path, corpus, tokenizers):
+    folder = tmp_path / "prepared"
+    home = PreparedCorpus.build(folder, [corpus], DATA, tokenizers).folder
+    shutil.copytree(home, folder / "0000")
+    PreparedCorpus.build(folder, [corpus], DATA, tokenizers)
+    assert PreparedCorpus.open(folder).folder == home
 
 
 def test_only_one_of_many_builders_works(tmp_path, corpus, tokenizers, monkeypatch):

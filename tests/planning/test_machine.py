@@ -1,5 +1,10 @@
-"""Memory within limits: a machine made of files."""
+"""Memory and cores within limits: a machine made of files."""
 
+import os
+
+import pytest
+
+from regard.hardware import available_cores
 from regard.planning.machine import available_memory, look_at_machine
 
 
@@ -45,3 +50,30 @@ def test_the_disk_of_a_run_that_is_not_there_yet_is_that_of_the_folder_above(tmp
     found = look_at_machine(tmp_path / "runs/new")
     assert found.disk > 0
     assert found.cores >= 1
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "files", "cores"),
+    [
+        ("0::/\n", {}, 8),
+        ("0::/\n", {"cpu--max": "max 100000\n"}, 8),
+        ("0::/\n", {"cpu--max": "200000 100000\n"}, 2),
+        ("0::/a/b\n", {"a__cpu--max": "150000 100000\n", "a__b__cpu--max": "600000 100000\n"}, 2),
+        ("0::/\n", {"cpu--max": "20000 100000\n"}, 1),
+        ("0::/\n", {"cpu--max": "1600000 100000\n"}, 8),
+        ("0::/\n", {"cpu--max": "strange\n"}, 8),
+        (
+            "5:cpu,cpuacct:/x\n4:memory:/\n",
+            {"cpu,cpuacct__cpu--cfs_quota_us": "300000\n", "cpu,cpuacct__cpu--cfs_period_us": "100000\n"},
+            3,
+        ),
+        (
+            "5:cpu,cpuacct:/\n",
+            {"cpu,cpuacct__cpu--cfs_quota_us": "-1\n", "cpu,cpuacct__cpu--cfs_period_us": "100000\n"},
+            8,
+        ),
+    ],
+)
+def test_a_container_may_take_the_time_of_fewer_cores(tmp_path, monkeypatch, cgroup, files, cores):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    assert available_cores(machine(tmp_path, cgroup, **files)) == cores

@@ -39,7 +39,7 @@ class MadeUp:
 def attempt(tmp_path, monkeypatch):
     config = write_tiny_corpus(tmp_path / "corpus")
 
-    def run(limit: float, memory: float | None, steps: int = 10, **train):
+    def run(limit: float, memory: float | None, steps: int = 10, processes: int = 1, **train):
         process = MadeUp(limit)
 
         @contextmanager
@@ -53,7 +53,7 @@ def attempt(tmp_path, monkeypatch):
         folder.mkdir()
         text = look_at_text(mine, tmp_path / "run", folder)
         epoch = text.epoch(mine)
-        return Trying(mine, text, epoch, 10_000, 1, 1, steps, memory, folder).run(), process
+        return Trying(mine, text, epoch, 10_000, processes, 1, steps, memory, folder).run(), process
 
     return run
 
@@ -65,6 +65,12 @@ def test_memory_is_measured_at_two_sizes_and_speed_at_the_wanted_one(attempt):
     assert tried.memory.fixed == pytest.approx(100 * MB)
     assert tried.speed.tokens_per_second == 1000
     assert tried.killed_at is None
+
+
+def test_fewer_processes_are_tried_where_so_many_cannot_fit(attempt):
+    tried, process = attempt(limit=1000 * MB, memory=450 * MB, batch_tokens=1000, processes=16)
+    assert process.asked
+    assert tried.speed.processes == 4
 
 
 def test_a_batch_that_will_not_fit_is_not_tried(attempt):

@@ -1,15 +1,19 @@
 """A run's folder: what may change between two starts, what is refused, and that a refusal changes nothing."""
 
+import errno
 import gzip
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+import torch
 from tiny_world import write_tiny_corpus
 
-from regard import card, pipeline
+from regard import card, locking, pipeline
 from regard.config import Config
 from regard.errors import ConfigError, CorpusError, RegardError
+from regard.locking import FolderLock
 from regard.models.folder import CARD
 from regard.pipeline import train_run
 from regard.recipe import load_config, override_config
@@ -102,6 +106,7 @@ def test_what_checkpoints_depend_on_is_refused_before_anything_changes(change, k
 def test_where_no_checkpoint_was_completed_nothing_depends_on_one(config, run):
     for path in (run / "checkpoints").iterdir():
         path.rename(path.with_name(f".{path.name}.0123abcd.part"))
+    (run / FINISHED).unlink()
     assert train_run(override_config(config, ["train.optimiser=muon"]), run).outcome.steps == 2
 
 
@@ -165,3 +170,67 @@ def test_what_people_wrote_into_the_card_stays(config, run):
 def test_a_device_that_we_do_not_know_is_refused(name, config, tmp_path):
     with pytest.raises(ConfigError, match="use auto, cpu, cuda or cuda:N"):
         train_run(override_config(config, [f"train.device={name}"]), tmp_path / "run")
+
+
+@pytest.mark.parametrize("must_resume", [True, False])
+def test_a_finished_model_without_checkpoints_is_not_trained_over(config, run, must_resume):
+    shutil.rmtree(run / "checkpoints")
+    before = bytes_of(run)
+    with pytest.raises(RegardError, match="no checkpoint"):
+        train_run(override_config(config, ["train.max_steps=3"]), run, must_resume)
+    assert bytes_of(run) == before
+    (run / FINISHED).unlink()
+    with pytest.raises(RegardError, match="no run to resume"):
+        train_run(config, run, must_resume=True)
+    assert train_run(config, run).outcome.steps == 2
+
+
+def test_two_commands_do_not_train_in_one_folder(config, run):
+    before = bytes_of(run)
+    with FolderLock(run, wait=False), pytest.raises(RegardError, match="another command is training there.*--run"):
+        train_run(override_config(config, ["train.max_steps=3"]), run)
+    assert bytes_of(run) == before
+    assert train_run(override_config(config, ["train.max_steps=3"]), run).outcome.steps == 3
+
+
+def test_a_folder_that_cannot_be_locked_is_open_to_all(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locking.fcntl, "flock", refuse)
+    with FolderLock(tmp_path, wait=False), FolderLock(tmp_path, wait=True):
+        pass
+
+
+def test_learned_positions_must_suffice_for_the_text(config, corpus, tmp_path):
+    learned = override_config(config, ["model.positions=learned", "model.max_positions=16"])
+    with pytest.raises(ConfigError, match=r"`data\.max_tokens` is 256.*to 15 or less"):
+        train_run(learned, tmp_path / "run")
+    short = override_config(learned, ["data.max_tokens=15"])
+    assert train_run(short, tmp_path / "run").outcome.steps == 2
+    (corpus / "validation.en").write_text("the cat " * 20 + "\n")
+    (corpus / "validation.fr").write_text("le chat " * 20 + "\n")
+    with pytest.raises(ConfigError, match=r"`data\.validation` has a sentence of \d+ tokens.*suffice for 15"):
+        train_run(short, tmp_path / "long")
+
+
+def test_vectors_are_read_when_a_run_begins_and_not_when_it_goes_on(config, tmp_path):
+    vectors = tmp_path / "some.vec"
+    numbers = " ".join(["0.5"] * config.model.width)
+    vectors.write_text("".join(f"{word} {numbers}\n" for word in ("the", "a", "e", "m", "t")))
+    with_vectors = override_config(config, [f"model.source_vectors={vectors}"])
+    train_run(with_vectors, tmp_path / "new")
+    vectors.unlink()
+    assert train_run(override_config(with_vectors, ["train.max_steps=3"]), tmp_path / "new").outcome.steps == 3
+    with pytest.raises(ConfigError, match="brings embeddings of its own"):
+        override_config(with_vectors, ["model.start=runs/other"])
+
+
+def test_torch_has_its_threads_back_after_a_run(config, tmp_path):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        train_run(override_config(config, ["train.threads=1", "train.processes=1"]), tmp_path / "run")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
