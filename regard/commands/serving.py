@@ -51,6 +51,7 @@ def serve_models(models: Sequence[Path], config: Path | None, flags: Mapping[str
 def make_service(settings: ServeSettings) -> Service:
     """Load what the settings name: models, keys, and what the languages look like."""
     from regard.models.folder import CONFIG
+    from regard.native.library import why_not
     from regard.serve.jobs import PoolSettings
     from regard.serve.keys import KeyRing
     from regard.serve.languages import Languages
@@ -64,6 +65,8 @@ def make_service(settings: ServeSettings) -> Service:
         note(f"{settings.keys}: holds no key, so nobody can have anything translated")
     folders = [Path(model) for model in settings.models]
     models = load_models(folders)
+    if reason := why_not():
+        note(f"translating without the kernels in C, which is slower: {reason} (docs/kernels.md)")
     profiles: dict[str, Profile] = {}
     for folder in folders:
         found = profiles_of(folder, load_config(folder / CONFIG).data)
