@@ -307,7 +307,8 @@ class SearchConfig(Section):
     mbr: bool = Field(False, description="of the beam or the samples take what is most like the others, by chrF")
     batch_tokens: int = Field(4096, ge=1, description="source tokens in a batch")
     compute: Literal["float32", "int8"] = Field(
-        "float32", description="int8: weights and activations in bytes, faster and a little less exact; needs AVX-512 VNNI"
+        "float32",
+        description="int8: weights and activations in bytes, faster and a little less exact (needs AVX-512 VNNI)",
     )
 
     @property

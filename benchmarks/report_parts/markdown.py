@@ -42,3 +42,9 @@ def interval(found: Interval) -> str:
 
 def speed(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def between(values: Sequence[float], form: str) -> str:
+    """The least and the greatest of what was measured under conditions that may differ: their mean says nothing."""
+    least, greatest = f"{min(values):{form}}", f"{max(values):{form}}"
+    return least if least == greatest else f"{least} to {greatest}"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from regard.config import SearchConfig
 from regard.evaluate.metrics import available_tokenize
-from report_parts.found import Measured, Report, Spread
-from report_parts.markdown import interval, link, plain, quoted, speed, table
+from report_parts.found import Measured, Report
+from report_parts.markdown import between, interval, link, plain, quoted, speed, table
 from report_parts.pictures import Drawn
 from report_parts.runs import shown
 from report_parts.samples import EXTREMES, Sample
@@ -63,9 +63,9 @@ def _training(report: Report) -> Iterator[str]:
         rows.append([str(run.seed), f"`{shown(run.folder)}`", *figures, run.figures["chosen"], loss])
     yield from table(["seed", "run", "steps", "minutes", "processes", "final weights", "validation loss"], rows)
     yield ""
-    first, minutes = report.runs[0].figures, Spread.of([run.minutes for run in report.runs])
+    first, minutes = report.runs[0].figures, [run.minutes for run in report.runs]
     sizes = f"{first['parameters']:,} parameters, {first['pairs']:,} training pairs"
-    yield f"{sizes}; {minutes.words('.1f')} minutes{_where(report)}."
+    yield f"{sizes}; {between(minutes, '.1f')} minutes{_where(report)}."
     yield "These count training with its validations and checkpoints, over all sessions of a run; learning the"
     yield "vocabulary before and choosing the weights after are not in them."
     yield ""
@@ -98,7 +98,7 @@ def _quality(report: Report, translations: Sequence[Path]) -> Iterator[str]:
     if len(rows) > 1:
         exact = report.single.spread(lambda each: each.evaluation.exact_match).words(".1f")
         means = [report.single.bleu.words(), "", report.single.chrf.words(), "", f"{exact} %"]
-        rows.append([f"**{text}**" if text else "" for text in ("mean", *means, speed(report.single.speed.mean))])
+        rows.append([f"**{text}**" if text else "" for text in ("mean", *means, "")])
     yield from table(["seed", "BLEU", "95 %", name, "95 %", "exact match", "sentences/s"], rows)
     yield ""
     yield f"{len(report.held_out.lines):,} sentences, {search_words(first.system.search)}. BLEU:"
@@ -152,7 +152,8 @@ def _others(report: Report) -> Iterator[str]:
         first, times = several.measured[0].system, len(several.measured)
         alone = f"each of {times}" if times > 1 else "1"
         models = f"{len(first.folders)} together" if len(first.folders) > 1 else alone
-        scores = [several.bleu.words(), several.chrf.words(), speed(several.speed.mean)]
+        speeds = [each.translated.sentences_per_second for each in several.measured]
+        scores = [several.bleu.words(), several.chrf.words(), between(speeds, ",.0f")]
         rows.append([plain(several.name), models, search_words(first.search), *scores])
     name = report.single.measured[0].evaluation.chrf.name
     yield from table(["system", "models", "search", "BLEU", name, "sentences/s"], rows)

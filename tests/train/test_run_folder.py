@@ -187,7 +187,7 @@ def test_a_finished_model_without_checkpoints_is_not_trained_over(config, run, m
 
 def test_two_commands_do_not_train_in_one_folder(config, run):
     before = bytes_of(run)
-    with FolderLock(run, wait=False), pytest.raises(RegardError, match="another command is training there.*--run"):
+    with FolderLock(run, wait=False), pytest.raises(RegardError, match=r"another command is training there.*--run"):
         train_run(override_config(config, ["train.max_steps=3"]), run)
     assert bytes_of(run) == before
     assert train_run(override_config(config, ["train.max_steps=3"]), run).outcome.steps == 3
