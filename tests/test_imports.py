@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "regard"
 # What stands in a later row may import what stands in an earlier one or in its own, never the reverse.
 FLOW = (
     ("errors",),
-    ("atomic", "config", "figures", "hardware", "progress", "untrusted"),
+    ("atomic", "config", "figures", "hardware", "locking", "progress", "untrusted"),
     ("recipe", "keys"),
     ("data",),
     ("text",),
