@@ -94,7 +94,7 @@ def verify(folder: Path, manifest: Manifest) -> None:
             raise DamagedCheckpoint(folder, f"{name} is not what was written (its sha256 differs)")
 
 
-def read_verified(folder: Path, manifest: Manifest, name: str) -> bytes:
+def read_verified(folder: Path, manifest: Manifest, name: str) -> bytearray:
     """The bytes of a file, which are those that were written."""
     record = manifest.files[name]
     content = _read(folder, name, record.size)
@@ -103,7 +103,7 @@ def read_verified(folder: Path, manifest: Manifest, name: str) -> bytes:
     return content
 
 
-def _unseal(folder: Path, content: bytes) -> bytes:
+def _unseal(folder: Path, content: bytearray) -> bytearray:
     """Check the seal on the bytes as they are: not even a space may differ."""
     body, ending = content[:-_SEAL_BYTES], content[-_SEAL_BYTES:]
     match = _SEAL.fullmatch(ending)
@@ -132,11 +132,15 @@ def _check_names(folder: Path, manifest: Manifest) -> None:
         raise DamagedCheckpoint(folder, f"{unknown[0]} does not belong to it")
 
 
-def _read(folder: Path, name: str, limit: int) -> bytes:
-    if _regular_size(folder, name) > limit:
+def _read(folder: Path, name: str, limit: int) -> bytearray:
+    size = _regular_size(folder, name)
+    if size > limit:
         raise DamagedCheckpoint(folder, f"{name} is longer than it can be")
+    content = bytearray(size)
     try:
-        return (folder / name).read_bytes()
+        with open(folder / name, "rb") as file:
+            read = file.readinto(content)
+        return content[:read] if read < size else content
     except OSError as error:
         raise _unreadable(folder, name, error) from None
 

@@ -101,4 +101,4 @@ def restore_optimiser(model: nn.Module, optimiser: torch.optim.Optimizer, state:
                 f"the checkpoint holds another optimiser's `{full_name}`: go on with the `train.optimiser` that the "
                 "run began with, or choose another folder with --run"
             )
-        optimiser.state[parameters[name]][key] = value.to(parameters[name].device)
+        optimiser.state[parameters[name]][key] = value.to(parameters[name].device, copy=True)

@@ -20,7 +20,7 @@ from torch import Tensor
 import regard.train.contents
 from regard.errors import RegardError
 from regard.train.checkpoint import Checkpoint, CheckpointStore, CheckpointWarning
-from regard.train.contents import read_facts, write_facts
+from regard.train.contents import read_facts, read_tensors, write_facts
 from regard.train.manifest import DamagedCheckpoint, FileRecord, describe_files
 
 TENSORS, FACTS, MANIFEST = "tensors.safetensors", "facts.json", "manifest.json"
@@ -387,3 +387,34 @@ def test_a_folder_that_is_a_file_is_an_error_in_words(tmp_path: Path) -> None:
         store.latest()
     with pytest.raises(RegardError, match="cannot be listed"):
         save(store, 1)
+
+
+def test_tensors_are_those_that_the_library_reads() -> None:
+    content = safetensors.torch.save(some_tensors(3))
+    assert_equal_tensors(read_tensors(bytearray(content)), safetensors.torch.load(content))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"F32"', b'"F99"'),
+        (b'"F64"', b'"F32"'),
+        (b'"shape":[7,3]', b'"shape":[9,9]'),
+        (b'"shape":[7,3]', b'"shape":"ab"'),
+        (b'"data_offsets"', b'"data_offsetz"'),
+        (b'{"', b'["'),
+        (b"data_offsets", b"\xff" * 12),
+    ],
+)
+def test_what_is_no_file_of_tensors_is_said_to_be_none(old: bytes, new: bytes) -> None:
+    content = safetensors.torch.save(some_tensors(3))
+    assert old in content
+    with pytest.raises(ValueError, match="no safetensors"):
+        read_tensors(bytearray(content.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize("length", [0, 4, 8, 20, -1])
+def test_a_file_of_tensors_that_is_cut_short(length: int) -> None:
+    content = safetensors.torch.save(some_tensors(3))
+    with pytest.raises(ValueError, match="no safetensors"):
+        read_tensors(bytearray(content[:length]))
