@@ -77,7 +77,7 @@ def train(
 ) -> TrainResult:
     """Train what a recipe (a TOML file, with `key=value` overrides, or a `Config`) describes, in the folder `run`.
 
-    A run that was interrupted goes on where it stood; with `must_resume` there has to be one.
+    A run that was interrupted goes on where it stood; with `must_resume` there has to be a checkpoint of one.
     """
     from regard.pipeline import train_run
     from regard.recipe import load_config, override_config

@@ -60,6 +60,8 @@ def new_folder(path: str | Path) -> Iterator[Path]:
     with explained(path):
         try:
             make_folder(path.parent)
+            if path.is_symlink() or (path.exists() and not path.is_dir()):
+                raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
             if path.is_dir() and any(path.iterdir()):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
             if path.is_dir() and path.samefile(Path.cwd()):  # whoever is in there would be nowhere

@@ -347,11 +347,6 @@ class Config(Section):
             raise ValueError(
                 '`model.tie = "three-way"` needs `tokenizer.shared = true`; with separate vocabularies use "target"'
             )
-        if self.model.start is not None and (self.model.source_vectors or self.model.target_vectors):
-            raise ValueError(
-                "`model.start` brings embeddings of its own: leave out `model.source_vectors` and "
-                "`model.target_vectors`"
-            )
         if self.train.weight_decay and self.train.optimiser == "adam":
             raise ValueError('`train.weight_decay` works for optimiser "adamw" or "muon", not "adam"')
         if self.train.decay_steps and self.train.schedule != "warmup-stable-decay":

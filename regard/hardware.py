@@ -41,7 +41,7 @@ def control_groups(controller: str, root: Path = Path("/")) -> Iterator[Path]:
     for line in lines:
         _, controllers, name = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
-            home = root / "sys/fs/cgroup" / controllers
+            home = root / "sys/fs/cgroup" / (controller if controllers else "")
             own = home / name.lstrip("/")
             yield from (folder for folder in (own, *own.parents) if folder.is_relative_to(home))
 

@@ -32,7 +32,7 @@ from regard.models.pretrained import place_pretrained_vectors
 from regard.models.start import place_start, read_start
 from regard.native.library import why_not
 from regard.progress import note, task
-from regard.run_folder import FINISHED, open_run
+from regard.run_folder import FINISHED, open_run, remove_finished
 from regard.search.options import plain_search
 from regard.search.translator import Translator
 from regard.text.profiles import learn_profiles, save_profiles
@@ -101,12 +101,6 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
     run = Path(run)
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
-    longest = longest_pair(config)
-    if longest is not None and config.data.max_tokens > longest:
-        raise ConfigError(
-            f"`data.max_tokens` is {config.data.max_tokens}, but the learned positions of this model suffice for "
-            f"{longest} tokens and a mark (`model.max_positions`): set `data.max_tokens` to {longest} or less"
-        )
     device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))
     with (
         stop_request() as stop,
@@ -117,7 +111,9 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
         if team.leads:
             held.enter_context(open_run(config, run, must_resume))
             if not Tokenizers.exist(run):
-                learn_tokenizers(config).save(run)
+                tokenizers = learn_tokenizers(config)
+                check_lengths(config, tokenizers)
+                tokenizers.save(run)
             PreparedCorpus.build(run / PREPARED, config.data.train, config.data, Tokenizers.load(run))
         team.meet()
         count = processes_for(config.train, device)
@@ -161,6 +157,8 @@ def _train_together(config: Config, run: Path, device: torch.device, team: Team,
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
     trainer = Trainer(model, batches, validator, config, run, team, precision, candidates_of(config, tokenizers))
+    if team.leads:
+        remove_finished(run)
     outcome = trainer.train(stop)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     curves = plot_curves(run, config.train.choose_by) if team.leads else None
@@ -210,9 +208,23 @@ def _left_out(prepared: PreparedCorpus) -> str:
     return f" (left out: {'; '.join(parts)})" if parts else ""
 
 
-def longest_pair(config: Config) -> int | None:
-    """How many tokens a side of a pair may have, without its mark, for a model that knows so many positions."""
-    return config.model.max_positions - 1 if config.model.positions == "learned" else None
+def check_lengths(config: Config, tokenizers: Tokenizers) -> None:
+    """Refuse text that is longer than the positions of a model which learns them."""
+    if config.model.positions != "learned":
+        return
+    longest = config.model.max_positions - 1  # a sentence has a mark
+    if config.data.max_tokens > longest:
+        raise ConfigError(
+            f"`data.max_tokens` is {config.data.max_tokens}, but the learned positions of this model suffice for "
+            f"{longest} tokens and a mark (`model.max_positions`): set `data.max_tokens` to {longest} or less"
+        )
+    found = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens).longest
+    if found > longest:
+        raise ConfigError(
+            f"`data.validation` has a sentence of {found:,} tokens, but the learned positions of this model suffice "
+            f"for {longest:,} (`model.max_positions`): leave such pairs out, by a smaller `data.max_characters` for "
+            "example"
+        )
 
 
 def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
@@ -223,13 +235,6 @@ def build_validator(config: Config, tokenizers: Tokenizers) -> Validator | None:
             note("`train.average_best` and `train.patience` do nothing without it")
         return None
     batches = FixedBatches.read(config.data.validation, config.data, tokenizers, config.train.batch_tokens)
-    longest = longest_pair(config)
-    if longest is not None and batches.longest > longest:
-        raise ConfigError(
-            f"`data.validation` has a sentence of {batches.longest:,} tokens, but the learned positions of this model "
-            f"suffice for {longest:,} (`model.max_positions`): leave such pairs out of that text, by a smaller "
-            "`data.max_characters` for example"
-        )
     return Validator(batches, _greedy_bleu(config, tokenizers) if config.train.validation_sentences else None)
 
 

@@ -59,20 +59,28 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
         check_tensorboard()
     if config.model.start is not None and not _has_begun(run):
         read_start(config)
-    held = _hold(run)
-    if not _has_begun(run):
-        with explained(run / TEXTS, "removed"):
-            (run / TEXTS).unlink(missing_ok=True)
-    check_texts(config.data, run)
-    sweep(run)
-    with explained(run / FINISHED, "removed"):
-        (run / FINISHED).unlink(missing_ok=True)
-    write_file(run / CONFIG, format_config(config).encode())
-    keep_texts(config.data, run)
+    held = hold(run)
+    try:
+        if not _has_begun(run):
+            with explained(run / TEXTS, "removed"):
+                (run / TEXTS).unlink(missing_ok=True)
+        check_texts(config.data, run)
+        sweep(run)
+        write_file(run / CONFIG, format_config(config).encode())
+        keep_texts(config.data, run)
+    except BaseException:
+        held.close()
+        raise
     return held
 
 
-def _hold(run: Path) -> FolderLock:
+def remove_finished(run: Path) -> None:
+    """Say that a run is under way: there are no figures of its end."""
+    with explained(run / FINISHED, "removed"):
+        (run / FINISHED).unlink(missing_ok=True)
+
+
+def hold(run: Path) -> FolderLock:
     """Keep other commands out: two that train in one folder would write over each other's files."""
     with explained(run):
         make_folder(run)

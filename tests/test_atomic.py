@@ -163,6 +163,16 @@ def test_a_full_disk_leaves_no_part_of_a_folder(tmp_path: Path, monkeypatch: pyt
     assert fails_at_every_call(monkeypatch, action) >= 6
 
 
+def test_what_is_no_folder_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there")
+    for name in ("file", "link"):
+        with pytest.raises(RegardError, match="something of that name"), new_folder(tmp_path / name):
+            pytest.fail("work was begun")
+    assert names_in(tmp_path) == ["file", "link", "there"]
+
+
 def test_a_folder_with_content_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "file").write_text("x")

@@ -229,7 +229,7 @@ CASES = {
     "nowhere to put the parts": ("split --source three.en --target three.fr", "output"),
     "parts over what is there": ("split --source three.en --target three.fr --output .", "not empty"),
     "more held out than there is": (
-        "split --source three.en --target three.fr --output parts --test 2",
+        "split --source three.en --target three.fr --output parts --test 2 --validation 0",
         "3 pairs that differ cannot spare 0 for validation and 2 for test",
     ),
     "unequal files to divide": ("split --source three.en --target short.fr --output parts", "has 3 lines but short.fr"),

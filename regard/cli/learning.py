@@ -104,7 +104,7 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Refuse to begin anew: there must be a run to go on with.")
+        bool, typer.Option("--resume", help="Refuse to begin anew: there must be a checkpoint to go on from.")
     ] = False,
     json: Json = None,
 ) -> None:

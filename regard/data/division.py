@@ -16,6 +16,7 @@ from regard import progress
 from regard.atomic import new_folder
 from regard.config import CorpusConfig, DataConfig
 from regard.data.corpus import Faults, Pair, corpus_files, read_pairs
+from regard.data.lines import check_readable
 from regard.data.scripts import language_by_name
 from regard.data.sentences import HASH_TYPE, as_numbers, repeats
 from regard.data.splits import assign, linked, number_of, sentence_number
@@ -91,7 +92,8 @@ def divide(
     """Write `train`, `validation` and `test` of a corpus into the folder `output`, in the order that the text has.
 
     Pairs that share a sentence stay together (`splits`); repeated pairs are taken once; bad lines are left out. The
-    choice depends on the text and the seed alone. The text is read twice, and 24 bytes of each pair are kept.
+    choice depends on the text and the seed alone. The text is read twice; in between, about 130 bytes of memory go to
+    each pair.
     """
     files = corpus_files(corpus)
     source, target = (code or language_by_name([file]) for code, file in zip(languages, files, strict=True))
@@ -99,6 +101,10 @@ def divide(
     named = {"source_language": source, "target_language": target}
     data = DataConfig().model_copy(update={key: code for key, code in named.items() if code})
     faults = Faults()
+    for file in files:
+        check_readable(Path(file))
+        if not Path(file).is_file():
+            raise CorpusError(f"{file}: is a pipe or a device, and must be read twice; write it to a file first")
     with new_folder(output) as folder:
         part_of, repeated = _choose(corpus, data, faults, (validation, test), seed)
         _write(corpus, data, part_of, folder, endings)
@@ -135,6 +141,11 @@ def _choose(
 
 def _capacities(pairs: int, held_out: Sequence[int | None]) -> list[int]:
     usual = min(HELD_OUT, pairs // SMALLEST_SHARE)
+    if not usual and None in held_out:
+        raise InputError(
+            f"{pairs:,} pairs that differ are too few to hold a twentieth of them out: say how many, with --validation "
+            "and --test (0: none)"
+        )
     capacities = [usual if count is None else count for count in held_out]
     if sum(capacities) > pairs // 2:
         raise InputError(

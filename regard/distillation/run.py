@@ -22,7 +22,7 @@ from regard.models.ensemble import Average
 from regard.models.folder import WEIGHTS
 from regard.pipeline import TrainResult, train_run
 from regard.progress import note, task
-from regard.run_folder import check_run
+from regard.run_folder import check_run, hold
 from regard.search.options import SearchOptions, search_config
 from regard.search.translator import Translator
 from regard.train.signals import stop_request
@@ -109,7 +109,7 @@ def distill_run(
     facts |= {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
     asked: SearchOptions = {name: value for name, value in search.items() if value is not None}  # type: ignore[assignment]
     taught = []
-    with stop_request() as stop, stop.at_once():
+    with stop_request() as stop, stop.at_once(), hold(run):
         for number, (corpus, own) in enumerate(zip(config.data.train, translators, strict=True)):
             settings = {**facts, "own_search": own.config.search.model_dump()}
             folder = TaughtCorpus(run / FOLDER / str(number), settings, PairCheck("", "", config.data))

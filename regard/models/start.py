@@ -22,6 +22,10 @@ FREE = {
 
 def read_start(config: Config) -> LoadedModel:
     """The model of `model.start`, which must be of the form that the configuration describes."""
+    if config.model.source_vectors or config.model.target_vectors:
+        raise ConfigError(
+            "`model.start` brings embeddings of its own: leave out `model.source_vectors` and `model.target_vectors`"
+        )
     loaded = load_model(config.model.start or "")
     for section, free in FREE.items():
         ours, theirs = (getattr(each, section).model_dump(exclude=free) for each in (config, loaded.config))

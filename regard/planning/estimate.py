@@ -82,6 +82,8 @@ def _passes_for_risk(config: Config) -> float:
 
 def fits_memory(facts: Facts, batch_tokens: int, processes: int) -> bool:
     """Whether batches of this size can be trained on by so many processes."""
+    if facts.speed is not None and processes > facts.speed.processes:  # so many were not even tried
+        return False
     if facts.killed_at is not None:  # then figures say too little, and only what was tried is sure
         return facts.speed is not None and batch_tokens <= facts.speed.batch_tokens
     if facts.machine.memory is None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from regard.config import Config
 from regard.errors import ConfigError
 from regard.models.describe import Description, describe
-from regard.pipeline import device_of
+from regard.pipeline import check_lengths, device_of
 from regard.planning.facts import MEMORY_SHARE, Facts
 from regard.planning.machine import look_at_machine
 from regard.planning.text import look_at_text
@@ -27,6 +27,7 @@ def find_facts(config: Config, run: Path, steps: int) -> Facts:
     with tempfile.TemporaryDirectory(prefix="regard-plan-") as name:
         folder = Path(name)
         text = look_at_text(config, run, folder)
+        check_lengths(config, text.tokenizers)
         sizes = (text.tokenizers.source.vocabulary_size, text.tokenizers.target.vocabulary_size)
         described, epoch = describe(config, *sizes), text.epoch(config)
         memory = None if machine.memory is None else MEMORY_SHARE * machine.memory

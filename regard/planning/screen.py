@@ -63,7 +63,7 @@ def _needs(facts: Facts, expected: Estimate) -> Iterator[tuple[str, str]]:
 
 
 def _time(facts: Facts, speed: Speed, costs: Costs, expected: Estimate, time: Time) -> Iterator[tuple[str, str]]:
-    threads = counted(facts.threads, "thread")
+    threads = counted(max(1, facts.threads * facts.processes // speed.processes), "thread")
     where = f"{speed.processes} processes of {threads}" if speed.processes > 1 else threads
     median = f"median of {counted(speed.steps, 'step')}, {where}"
     yield "speed", f"{speed.tokens_per_second:,.0f} target tokens/s ({median})"

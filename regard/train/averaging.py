@@ -86,6 +86,7 @@ def mean_of(checkpoints: Sequence[Checkpoint], prefix: str = "model.") -> dict[s
         for name, tensor in tensors.items():
             if tensor.is_floating_point():
                 sums[name] += tensor
+        del tensors, tensor  # before the next are read
     return {
         name: (sums[name] / len(checkpoints)).to(tensor.dtype) if tensor.is_floating_point() else tensor
         for name, tensor in first.items()

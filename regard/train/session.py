@@ -113,7 +113,8 @@ class Session:
             return f"the weights of step {self.standing.step:,}", newest
         tensors = best.tensors()
         averaged = MovingAverage.weights_of(_below("average.", tensors))
-        return f"the best validation, at step {best.step:,}", averaged or _below("model.", tensors)
+        chosen = averaged or _below("model.", tensors)
+        return f"the best validation, at step {best.step:,}", {name: chosen[name].clone() for name in chosen}
 
     def mean_weights(self) -> Iterator[tuple[str, dict[str, Tensor]]]:
         """Means of checkpoints' weights that the final model may be, each with a word on which.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,19 @@ class TestFiles:
         with pytest.raises(CorpusError, match="changed while it was read"):
             divide(corpus, tmp_path / "parts")
         assert set(tmp_path.iterdir()) == before
+
+    def test_text_that_cannot_be_read_twice_is_refused(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "pipe.en")
+        corpus = CorpusConfig(source=str(tmp_path / "pipe.en"), target=write(tmp_path, sentences(60)).target)
+        with pytest.raises(CorpusError, match="must be read twice"):
+            divide(corpus, tmp_path / "parts")
+
+    def test_a_handful_is_not_held_out_from_in_silence(self, tmp_path: Path) -> None:
+        corpus = write(tmp_path, sentences(12))
+        with pytest.raises(InputError, match="12 pairs that differ are too few"):
+            divide(corpus, tmp_path / "parts", test=2)
+        done = divide(corpus, tmp_path / "parts", validation=0, test=2)
+        assert [part.pairs for part in done.parts] == [10, 2]
 
     def test_a_folder_with_something_in_it_is_left_alone(self, tmp_path: Path) -> None:
         corpus = write(tmp_path, sentences(60))

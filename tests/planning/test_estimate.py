@@ -153,6 +153,13 @@ def test_one_process_where_two_have_no_room():
     assert proposal == ("train.batch_tokens=2048", "train.accumulate=4", "train.processes=1")
 
 
+def test_more_processes_than_were_tried_are_not_proposed():
+    tried = dataclasses.replace(FACTS.speed, batch_tokens=1024, processes=2)
+    made = plan(changed(processes=8, killed_at=4096, speed=tried))
+    assert made.verdict.proposal == ("train.batch_tokens=1024", "train.accumulate=8", "train.processes=2")
+    assert plan(changed(processes=8)).verdict.proposal == ("train.processes=2",)
+
+
 def test_a_batch_that_killed_a_trial_does_not_fit_whatever_the_arithmetic_says():
     tried = dataclasses.replace(FACTS.speed, batch_tokens=1024)
     made = plan(changed(killed_at=4096, speed=tried))

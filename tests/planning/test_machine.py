@@ -63,13 +63,13 @@ def test_the_disk_of_a_run_that_is_not_there_yet_is_that_of_the_folder_above(tmp
         ("0::/\n", {"cpu--max": "1600000 100000\n"}, 8),
         ("0::/\n", {"cpu--max": "strange\n"}, 8),
         (
-            "5:cpu,cpuacct:/x\n4:memory:/\n",
-            {"cpu,cpuacct__cpu--cfs_quota_us": "300000\n", "cpu,cpuacct__cpu--cfs_period_us": "100000\n"},
+            "5:cpuacct,cpu:/x\n4:memory:/\n",
+            {"cpu__cpu--cfs_quota_us": "300000\n", "cpu__cpu--cfs_period_us": "100000\n"},
             3,
         ),
         (
             "5:cpu,cpuacct:/\n",
-            {"cpu,cpuacct__cpu--cfs_quota_us": "-1\n", "cpu,cpuacct__cpu--cfs_period_us": "100000\n"},
+            {"cpu__cpu--cfs_quota_us": "-1\n", "cpu__cpu--cfs_period_us": "100000\n"},
             8,
         ),
     ],

@@ -193,6 +193,26 @@ def test_two_commands_do_not_train_in_one_folder(config, run):
     assert train_run(override_config(config, ["train.max_steps=3"]), run).outcome.steps == 3
 
 
+def test_what_is_refused_lets_the_folder_go(config, run, corpus):
+    text = (corpus / "train.en").read_text()
+    (corpus / "train.en").write_text(text.replace("2", "7"))
+    with pytest.raises(CorpusError, match="holds other text") as refused:
+        train_run(override_config(config, ["train.max_steps=3"]), run)
+    (corpus / "train.en").write_text(text)
+    assert train_run(override_config(config, ["train.max_steps=3"]), run).outcome.steps == 3
+    assert refused.tb is not None, "it holds the frames of the first command"
+
+
+def test_figures_of_the_end_stay_until_there_is_something_new(config, run, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "build_validator", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        train_run(override_config(config, ["train.max_steps=3"]), run)
+    assert (run / FINISHED).exists()
+
+
 def test_a_folder_that_cannot_be_locked_is_open_to_all(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -212,6 +232,11 @@ def test_learned_positions_must_suffice_for_the_text(config, corpus, tmp_path):
     (corpus / "validation.fr").write_text("le chat " * 20 + "\n")
     with pytest.raises(ConfigError, match=r"`data\.validation` has a sentence of \d+ tokens.*suffice for 15"):
         train_run(short, tmp_path / "long")
+    mended = override_config(short, ["data.max_characters=100", "data.on_bad_line=skip"])
+    with pytest.raises(CorpusError, match="no usable pair"):
+        train_run(mended, tmp_path / "long")
+    write_tiny_corpus(corpus)
+    assert train_run(mended, tmp_path / "long").outcome.steps == 2
 
 
 def test_vectors_are_read_when_a_run_begins_and_not_when_it_goes_on(config, tmp_path):
@@ -223,7 +248,7 @@ def test_vectors_are_read_when_a_run_begins_and_not_when_it_goes_on(config, tmp_
     vectors.unlink()
     assert train_run(override_config(with_vectors, ["train.max_steps=3"]), tmp_path / "new").outcome.steps == 3
     with pytest.raises(ConfigError, match="brings embeddings of its own"):
-        override_config(with_vectors, ["model.start=runs/other"])
+        train_run(override_config(with_vectors, [f"model.start={tmp_path}/new"]), tmp_path / "other")
 
 
 def test_torch_has_its_threads_back_after_a_run(config, tmp_path):
