@@ -102,7 +102,7 @@ def make_folder(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         return
-    if path.exists():
+    if path.exists() and not path.is_dir():  # another process may have made it since
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
     if path.parent != path:
         make_folder(path.parent)

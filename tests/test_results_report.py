@@ -277,9 +277,9 @@ def test_a_run_that_goes_on_counts_on_and_has_no_figures_meanwhile(tmp_path, mon
     first = train_run(config, run)
     assert json.loads((run / FINISHED).read_text(encoding="utf-8")) == json.loads(json.dumps(first.to_json()))
     seen = []
-    build = pipeline.build_validator
+    learn = pipeline.learn_profiles
     monkeypatch.setattr(
-        pipeline, "build_validator", lambda *given: seen.append((run / FINISHED).exists()) or build(*given)
+        pipeline, "learn_profiles", lambda *given: seen.append((run / FINISHED).exists()) or learn(*given)
     )
     second = train_run(override_config(config, ["train.max_steps=20"]), run)
     assert seen == [False]

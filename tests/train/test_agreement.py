@@ -15,6 +15,7 @@ if os.name != "posix":
 
 from regard import pipeline
 from regard.config import Config, ModelConfig, TrainConfig
+from regard.data.prepared import PreparedCorpus
 from regard.errors import RegardError
 from regard.models import build_model
 from regard.recipe import override_config
@@ -132,7 +133,9 @@ def test_a_step_that_is_bad_in_one_process_is_bad_in_all(tmp_path, cut):
     config = override_config(write_tiny_corpus(tmp_path), ["train.max_steps=5", "train.log_every=1"])
     run = tmp_path / "run"
     open_run(config, run, must_resume=False)
-    pipeline.learn_tokenizers(config).save(run)
+    tokenizers = pipeline.learn_tokenizers(config)
+    tokenizers.save(run)
+    PreparedCorpus.build(run / pipeline.PREPARED, config.data.train, config.data, tokenizers)
     leader, worker = in_two_processes(train_with_a_bad_share, config, run, cut=cut)
     assert leader.applied == worker.applied == {step: step != BAD_STEP for step in range(1, 6)}
     (bad,) = (line for line in read_log(run / "log.jsonl") if line["kind"] == "bad")
