@@ -169,7 +169,7 @@ class FixedBatches:
     @property
     def longest(self) -> int:
         """The tokens of the longest sentence, of either side, without its mark."""
-        return max((int(np.diff(side.offsets).max(initial=0)) for side in (self._source, self._target)), default=0)
+        return max(int(np.diff(side.offsets).max(initial=0)) for side in (self._source, self._target))
 
     def __iter__(self) -> Iterator[Batch]:
         for rows in self._batches:

@@ -18,8 +18,8 @@ from regard.config import CorpusConfig, DataConfig
 from regard.data.corpus import Faults, Pair, corpus_files, read_pairs
 from regard.data.lines import check_readable
 from regard.data.scripts import language_by_name
-from regard.data.sentences import HASH_TYPE, as_numbers, repeats
-from regard.data.splits import assign, linked, number_of, sentence_number
+from regard.data.sentences import HASH_TYPE, as_numbers, number_of, repeats, sentence_number
+from regard.data.splits import assign, linked
 from regard.errors import CorpusError, InputError
 
 PARTS = ("train", "validation", "test")

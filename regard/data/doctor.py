@@ -14,10 +14,10 @@ from regard import progress
 from regard.config import CorpusConfig, DataConfig
 from regard.data.diagnosis import CorpusLines, Finding, Report, SideStatistics
 from regard.data.faults import Fault, Faults
-from regard.data.leakage import HeldOutFile, HeldOutIndex, read_held_out, sentence_hash, summarize
+from regard.data.leakage import HeldOutFile, HeldOutIndex, read_held_out, summarize
 from regard.data.records import Record, UnequalLinesError, corpus_files, read_records
 from regard.data.scripts import is_wrong_script, language_by_name, main_script, scripts_of
-from regard.data.sentences import HASH_TYPE, as_numbers, repeats
+from regard.data.sentences import HASH_TYPE, as_numbers, repeats, sentence_number
 
 CHUNK = 1 << 16
 """Pairs whose sentences are looked up among the held-out ones at once."""
@@ -115,8 +115,8 @@ class _Examination:
         self._pairs.append(hash((source, target)))
         self._sources.append(hash(source))
         if self._held_out:
-            self._chunk[0].append(sentence_hash(source))
-            self._chunk[1].append(sentence_hash(target))
+            self._chunk[0].append(sentence_number(source))
+            self._chunk[1].append(sentence_number(target))
             if len(self._chunk[0]) == CHUNK:
                 self._look_for_leaks()
 

@@ -14,11 +14,8 @@ from regard.config import CorpusConfig, DataConfig
 from regard.data.faults import Fault
 from regard.data.lines import raw_lines
 from regard.data.records import corpus_files, format_by_name, read_records
-from regard.data.sentences import HASH_TYPE, Hashes, as_numbers, normalized
+from regard.data.sentences import HASH_TYPE, SILENCE, Hashes, as_numbers, sentence_number
 from regard.errors import CorpusError
-
-NOTHING = 0
-"""The hash of a line without a letter or digit, which leaks nothing."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,6 @@ class Leakage:
     seen: int
 
 
-def sentence_hash(text: str) -> int:
-    """A 64-bit number for a sentence, the same for those that differ in case, spaces or punctuation only."""
-    form = normalized(text)
-    return hash(form) if form else NOTHING
-
-
 def read_held_out(held_out: CorpusConfig | str | Path, data: DataConfig) -> list[HeldOutFile]:
     """A held-out set as hashes: both sides of a corpus, or a plain file, compared with either side.
 
@@ -59,8 +50,8 @@ def read_held_out(held_out: CorpusConfig | str | Path, data: DataConfig) -> list
     fault: Fault | None = None
     readable = 0
     for record in read_records(held_out, data):
-        sides[0].append(sentence_hash(record.source))
-        sides[1].append(sentence_hash(record.target))
+        sides[0].append(sentence_number(record.source))
+        sides[1].append(sentence_number(record.target))
         readable += bool(record.source or record.target)
         fault = fault or next(iter(record.faults), None)
     files = corpus_files(held_out)
@@ -75,7 +66,7 @@ def read_held_out(held_out: CorpusConfig | str | Path, data: DataConfig) -> list
 def _plain_file(path: str | Path) -> Hashes:
     hashes = array(HASH_TYPE)
     for raw in raw_lines(path):
-        hashes.append(sentence_hash((raw or b"").decode("utf-8", errors="replace")))
+        hashes.append(sentence_number((raw or b"").decode("utf-8", errors="replace")))
     if not hashes:
         raise CorpusError(f"{path}: empty, nothing to compare with; check the path")
     return as_numbers(hashes)
@@ -89,7 +80,7 @@ class HeldOutIndex:
         self._starts = np.cumsum([0, *(len(file.hashes) for file in self._files)])
         hashes = np.concatenate([as_numbers(array(HASH_TYPE)), *(file.hashes for file in self._files)])
         order = np.argsort(hashes, kind="stable")
-        self._order = order[hashes[order] != NOTHING]
+        self._order = order[hashes[order] != SILENCE]
         self._sorted = hashes[self._order]
         self._seen = np.zeros(len(self._sorted), dtype=bool)
 

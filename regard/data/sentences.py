@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from array import array
@@ -14,6 +15,10 @@ Hashes = NDArray[np.int64]
 
 HASH_TYPE = "q"
 """The type code of an `array` of hashes: eight bytes a sentence, where a string takes a hundred."""
+
+
+SILENCE = 0
+"""The number of a sentence without a letter or digit, which has nothing to share."""
 
 
 def normalized(text: str) -> str:
@@ -38,6 +43,17 @@ def _unheard() -> re.Pattern[str]:
 
 def _silent(category: str) -> bool:
     return category[0] in "PZ" or category in ("Cc", "Cf")
+
+
+def sentence_number(text: str) -> int:
+    """A 64-bit number for a sentence, on every machine the same, and whatever its case, spaces and punctuation."""
+    form = normalized(text)
+    return number_of(form) if form else SILENCE
+
+
+def number_of(text: str) -> int:
+    """A 64-bit number for a text, on every machine the same."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def as_numbers(hashes: array[int]) -> Hashes:

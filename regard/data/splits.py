@@ -8,13 +8,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from regard.data.sentences import Hashes, normalized, repeats
+from regard.data.sentences import SILENCE, Hashes, repeats, sentence_number
 
 LARGEST_HELD_OUT_GROUP = 4
 """Larger groups of pairs that share sentences stay in the training set: one sentence should not fill a test set."""
-
-SILENCE = 0
-"""The number of a sentence without a letter or digit, which has nothing to share."""
 
 TextPair = tuple[str, str]
 
@@ -37,17 +34,6 @@ def split_by_sentence(pairs: Iterable[TextPair], held_out: int) -> dict[str, lis
 
 def _digest(pair: TextPair) -> bytes:
     return hashlib.sha256("\t".join(pair).encode()).digest()
-
-
-def sentence_number(text: str) -> int:
-    """A 64-bit number for a sentence, on every machine the same, and whatever its case, spaces and punctuation."""
-    form = normalized(text)
-    return number_of(form) if form else SILENCE
-
-
-def number_of(text: str) -> int:
-    """A 64-bit number for a text, on every machine the same."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
 def linked(sides: Sequence[Hashes]) -> NDArray[np.int64]:

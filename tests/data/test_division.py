@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -146,6 +147,17 @@ class TestFiles:
         divide(corpus, tmp_path / "parts")
         with pytest.raises(RegardError, match="not empty"):
             divide(corpus, tmp_path / "parts")
+
+
+def test_memory_is_what_the_page_says(tmp_path: Path) -> None:
+    corpus = write(tmp_path, sentences(20_000))
+    tracemalloc.start()
+    try:
+        divide(corpus, tmp_path / "parts")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000 * 200 + 4_000_000, "docs/commands/split.md tells of about 130 bytes a pair"
 
 
 def test_groups_are_found_through_others() -> None:
