@@ -33,8 +33,21 @@ def config(tmp_path) -> Config:
     return override_config(write_tiny_corpus(tmp_path / "corpus"), SHORT)
 
 
-def lines_of(run: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in (run / "distilled/0/pairs.jsonl").read_text(encoding="utf-8").splitlines()]
+def lines_of(run: Path, corpus: str = "0") -> list[dict[str, str]]:
+    path = run / "distilled" / corpus / "pairs.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def turned_run(tiny_run, tmp_path) -> Path:
+    """The weights of a model from English to French, said to be for French to English."""
+    turned = shutil.copytree(tiny_run, tmp_path / "turned")
+    own = (turned / "config.toml").read_text(encoding="utf-8")
+    own = own.replace('source_language = "en"', 'source_language = "fr"')
+    (turned / "config.toml").write_text(
+        own.replace('target_language = "fr"', 'target_language = "en"'), encoding="utf-8"
+    )
+    return turned
 
 
 def test_the_command_translates_trains_and_measures(regard, tiny_run, config, tmp_path):
@@ -110,6 +123,56 @@ def test_closest_and_an_ensemble_from_python(tiny_run, config, tmp_path):
     weights = [corpus.weight for corpus in load_config(tmp_path / "run/config.toml").data.train]
     assert weights == [1.0, 0.5]
     assert json.loads((tmp_path / "run/distilled/0/settings.json").read_text())["choice"] == "closest"
+
+
+def test_what_leads_back_is_learned_as_sources(regard, tiny_run, turned_run, config, tmp_path, monkeypatch):
+    def said(self, texts, *arguments, **options):
+        to = self.config.data.target_language
+        return [[type(EMPTY)(f"{to}: {text}", 0.0, 0.0, [], [], True, [])] for text in texts]
+
+    monkeypatch.setattr(Translator, "translate_nbest", said)
+    recipe, run = tmp_path / "student.toml", tmp_path / "student"
+    recipe.write_text(format_config(config), encoding="utf-8")
+    finished = regard(
+        *("distill", tiny_run, "--recipe", recipe, "--run", run, "--back", turned_run, "--original", "2", "--beam", "1")
+    )
+    assert finished.code == 0, finished.errors
+    assert "400 pairs translated" in finished.output
+    sources = Path(config.data.train[0].source).read_text(encoding="utf-8").splitlines()
+    references = Path(config.data.train[0].target).read_text(encoding="utf-8").splitlines()
+    there = [(line["source"], line["target"]) for line in lines_of(run)]
+    back = [(line["source"], line["target"]) for line in lines_of(run, "back-0")]
+    assert there == [(source, f"fr: {source}") for source in sources]
+    assert back == [(f"en: {reference}", reference) for reference in references]
+    student = load_config(run / "config.toml").data.train
+    assert [(corpus.pairs or corpus.source, corpus.weight) for corpus in student] == [
+        (str(run / "distilled/0/pairs.jsonl"), 1.0),
+        (str(run / "distilled/back-0/pairs.jsonl"), 1.0),
+        (config.data.train[0].source, 2.0),
+    ]
+
+
+def test_a_source_stands_in_for_what_leads_back_to_nothing(tiny_run, turned_run, config, tmp_path, monkeypatch):
+    original = Translator.translate_nbest
+
+    def silent(self, texts, *arguments, **options):
+        found = original(self, texts, *arguments, **options)
+        return [[EMPTY] for _ in texts] if self.config.data.target_language == "en" else found
+
+    monkeypatch.setattr(Translator, "translate_nbest", silent)
+    distill_run([tiny_run], config, tmp_path / "student", back=[turned_run, turned_run], beam=1)
+    settings = json.loads((tmp_path / "student/distilled/back-0/settings.json").read_text(encoding="utf-8"))
+    assert len(settings["teachers"]) == 2
+    sources = Path(config.data.train[0].source).read_text(encoding="utf-8").splitlines()
+    lines = lines_of(tmp_path / "student", "back-0")
+    assert [line["source"] for line in lines] == sources
+    assert {line["teacher"] for line in lines} == {"replaced"}
+
+
+def test_what_leads_back_goes_the_other_way(tiny_run, config, tmp_path):
+    with pytest.raises(InputError, match="run: translates en to fr, not from fr"):
+        distill_run([tiny_run], config, tmp_path / "student", back=[tiny_run])
+    assert not (tmp_path / "student").exists()
 
 
 def test_weights_of_the_recipe_stay(config, tmp_path):

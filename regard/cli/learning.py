@@ -136,6 +136,14 @@ def distill(
     ],
     recipe: Annotated[Path, typer.Option(metavar="RECIPE", help="What the student is, and the text it learns from.")],
     run: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the student's run is kept.")],
+    back: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A model of the other direction: what it makes of the targets is learned as sources, too.",
+            show_default=False,
+        ),
+    ] = None,
     choose: Annotated[
         Literal["likeliest", "closest"],
         typer.Option(metavar="NAME", help="Of the beam, the likeliest, or the closest to the reference (by chrF)."),
@@ -169,6 +177,7 @@ def distill(
         folders,
         config,
         run,
+        back=back or (),
         choice=choose,
         original=original,
         average=average,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -28,7 +29,7 @@ from regard.search.translator import Translator
 from regard.train.signals import stop_request
 
 FOLDER = "distilled"
-"""Where in a student's run its teacher's translations are kept."""
+"""Where in a student's run its teachers' translations are kept."""
 LARGE_SHARE = 0.1
 """Of translations that cannot be used: more of them are worth a word."""
 
@@ -75,11 +76,46 @@ class Distilled:
         return "\n".join(lines)
 
 
+@dataclass(frozen=True)
+class _Side:
+    """Who translates the training text in one direction: its sources or, where `back`, its targets."""
+
+    translators: list[Translator]
+    """One for each corpus of the recipe, for its pair of languages."""
+    digests: list[str]
+    """Of the teachers' weights."""
+    back: bool
+
+    @classmethod
+    def of(cls, folders: Sequence[str | Path], translator: Translator, config: Config, back: bool = False) -> _Side:
+        pairs = [config.data.pair_of(corpus) for corpus in config.data.train]
+        try:
+            own = [translator.between(*(reversed(pair) if back else pair)) for pair in pairs]
+        except InputError as error:
+            raise InputError(f"{folders[0]}: {error}") from None
+        return cls(own, [_digest(Path(folder) / WEIGHTS) for folder in folders], back)
+
+    def made(
+        self, run: Path, config: Config, facts: dict[str, Any], choice: Choice, **search: Unpack[SearchOptions]
+    ) -> Iterator[Taught]:
+        """The translations of each corpus, made as far as they are not there yet."""
+        for number, (corpus, own) in enumerate(zip(config.data.train, self.translators, strict=True)):
+            settings = {"teachers": self.digests, **facts, "own_search": own.config.search.model_dump()}
+            check = PairCheck("", "", config.data)
+            folder = TaughtCorpus(_folder(run, number, self.back), settings, check, self.back)
+            yield folder.made(own, partial(self._read, corpus, config), choice, **search)
+
+    def _read(self, corpus: CorpusConfig, config: Config) -> Iterator[Pair]:
+        for pair in read_pairs(corpus, config.data):
+            yield replace(pair, source=pair.target, target=pair.source) if self.back else pair
+
+
 def distill_run(
     teachers: Sequence[str | Path],
     config: Config,
     run: str | Path,
     *,
+    back: Sequence[str | Path] = (),
     choice: Choice = "likeliest",
     original: float = 0.0,
     average: Average = "probabilities",
@@ -88,53 +124,58 @@ def distill_run(
 ) -> Distilled:
     """Train what a configuration describes on its training text as teachers (several: an ensemble) translate it.
 
-    With `original`, the text itself is learned too: each pair so many times as often as the recipe would have it.
-    `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
+    With `back`, models of the other direction (several: an ensemble), what they make of the targets is learned as
+    sources, too. With `original`, the text itself is learned: each pair so many times as often as the recipe would have
+    it. `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
     """
     run = Path(run)
     _check(config, len(teachers), original)
-    check_run(student := student_config(config, run, original), run)
+    check_run(student := student_config(config, run, original, bool(back)), run)
     bleu_metric(config.data.target_language, tokenize)
     held_out = _held_out(config)
     translator = Translator.load(*teachers, average=average)
-    translator.translate_nbest([], 1, **search)  # a wrong option is said before the work begins
-    if choice == "closest" and search_config(translator.config.search, search).width < 2:
-        raise InputError("the closest of several translations needs several: set the beam to 2 or more")
-    try:
-        translators = [translator.between(*config.data.pair_of(corpus)) for corpus in config.data.train]
-    except InputError as error:
-        raise InputError(f"{teachers[0]}: {error}") from None
-    _note_differences(translator, config)
-    facts = {"teachers": [_digest(Path(folder) / WEIGHTS) for folder in teachers], "average": average}
+    sides = [_Side.of(teachers, translator, config)]
+    if back:
+        sides.append(_Side.of(back, Translator.load(*back, average=average), config, back=True))
+    for side in sides:
+        _check_search(side.translators[0], choice, **search)
+        _note_differences(side, config)
+    facts: dict[str, Any] = {"average": average}
     facts |= {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
     asked: SearchOptions = {name: value for name, value in search.items() if value is not None}  # type: ignore[assignment]
-    taught = []
     with stop_request() as stop, stop.at_once(), hold(run):
-        for number, (corpus, own) in enumerate(zip(config.data.train, translators, strict=True)):
-            settings = {**facts, "own_search": own.config.search.model_dump()}
-            folder = TaughtCorpus(run / FOLDER / str(number), settings, PairCheck("", "", config.data))
-            taught.append(folder.made(own, partial(read_pairs, corpus, config.data), choice, **asked))
-    _note_replaced(taught)
+        taught = [list(side.made(run, config, facts, choice, **asked)) for side in sides]
+    for each in taught:
+        _note_replaced(each)
     training = train_run(student, run)
     teacher = _judged("teacher", translator, config, held_out, tokenize, **asked)
     of_student = _judged("student", Translator.load(run), config, held_out, tokenize)
-    return Distilled(training, tuple(taught), teacher, of_student)
+    return Distilled(training, tuple(chain.from_iterable(taught)), teacher, of_student)
 
 
-def student_config(config: Config, run: Path, original: float) -> Config:
+def student_config(config: Config, run: Path, original: float, back: bool = False) -> Config:
     """The recipe with the teacher's translations in the place of its text, or beside it."""
     here = run.absolute()  # by one name, however the folder is spelt
     if here.is_relative_to(Path.cwd()):
         here = here.relative_to(Path.cwd())
 
-    def translated(number: int, corpus: CorpusConfig) -> CorpusConfig:
-        path = str(here / FOLDER / str(number) / PAIRS)
+    def translated(number: int, corpus: CorpusConfig, turned: bool) -> CorpusConfig:
+        path = str(_folder(here, number, turned) / PAIRS)
         return CorpusConfig(pairs=path, weight=corpus.weight, epochs=corpus.epochs, languages=corpus.languages)
 
-    corpora = [translated(number, corpus) for number, corpus in enumerate(config.data.train)]
+    corpora = [
+        translated(number, corpus, turned)
+        for turned in ((False, True) if back else (False,))
+        for number, corpus in enumerate(config.data.train)
+    ]
     if original:
         corpora += [corpus.model_copy(update={"weight": corpus.weight * original}) for corpus in config.data.train]
     return config.model_copy(update={"data": config.data.model_copy(update={"train": tuple(corpora)})})
+
+
+def _folder(run: Path, number: int, back: bool) -> Path:
+    """Where in a run the translations of a corpus are kept."""
+    return run / FOLDER / (f"back-{number}" if back else str(number))
 
 
 def _check(config: Config, teachers: int, original: float) -> None:
@@ -150,10 +191,21 @@ def _check(config: Config, teachers: int, original: float) -> None:
         raise InputError(f"the weight of the original text is {original}: it is 0 (none) or more")
 
 
-def _note_differences(teacher: Translator, config: Config) -> None:
+def _check_search(translator: Translator, choice: Choice, **search: Unpack[SearchOptions]) -> None:
+    """Say what is wrong with the search before the work begins."""
+    translator.translate_nbest([], 1, **search)
+    if choice == "closest" and search_config(translator.config.search, search).width < 2:
+        raise InputError("the closest of several translations needs several: set the beam to 2 or more")
+
+
+def _note_differences(side: _Side, config: Config) -> None:
     """Say what a student could not know of its teacher."""
+    teacher = side.translators[0]
     if teacher.config.tokenizer.lowercase and not config.tokenizer.lowercase:
-        note("the teacher lower-cases all text, so its student learns to write lower case")
+        what = "the sources it makes are lower case" if side.back else "its student learns to write lower case"
+        note(f"the {'model that leads back' if side.back else 'teacher'} lower-cases all text, so {what}")
+    if side.back:
+        return
     if teacher.config.tokenizer.vocabulary_size != config.tokenizer.vocabulary_size:
         sizes = teacher.config.tokenizer.vocabulary_size, config.tokenizer.vocabulary_size
         note("the student learns a vocabulary of its own ({1:,} tokens; the teacher's recipe: {0:,})".format(*sizes))
@@ -163,7 +215,7 @@ def _note_replaced(taught: Sequence[Taught]) -> None:
     """Say so where a student would learn much that its teacher did not write."""
     pairs, replaced = sum(each.pairs for each in taught), sum(each.replaced for each in taught)
     if replaced > LARGE_SHARE * pairs:
-        note(f"{replaced:,} of {pairs:,} translations are empty, endless or bad pairs: references replace them")
+        note(f"{replaced:,} of {pairs:,} translations are empty, endless or bad pairs: the text itself replaces them")
 
 
 def _digest(path: Path) -> str:

@@ -42,10 +42,13 @@ class Taught:
 
 
 class TaughtCorpus:
-    """Translations in a folder: `pairs.jsonl` when all are there, a file for each block until then."""
+    """Translations in a folder: `pairs.jsonl` when all are there, a file for each block until then.
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any], check: PairCheck) -> None:
-        self._folder, self._settings, self._check = folder, dict(settings), check
+    Where they lead `back`, pairs come turned, and are written with the translation as their source.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], check: PairCheck, back: bool = False) -> None:
+        self._folder, self._settings, self._check, self._back = folder, dict(settings), check, back
 
     def made(
         self, translator: Translator, read: Read, choice: Choice = "likeliest", **search: Unpack[SearchOptions]
@@ -80,7 +83,7 @@ class TaughtCorpus:
         self, translator: Translator, read: Read, choice: Choice, count: int, **search: Unpack[SearchOptions]
     ) -> None:
         done = min(count, BLOCK_PAIRS * sum(1 for _ in (self._folder / BLOCKS).glob("*.jsonl")))
-        with task("translating the training text", count, done) as work:
+        with task(f"translating the {'targets' if self._back else 'training text'}", count, done) as work:
             for number, block in enumerate(_blocks(read())):
                 path = self._folder / BLOCKS / f"{number:06d}.jsonl"
                 if path.exists():
@@ -89,9 +92,8 @@ class TaughtCorpus:
                 sources = [pair.source for pair in block]
                 first_line = number * BLOCK_PAIRS + 1
                 found = translator.translate_nbest(sources, best, progress=work, first_line=first_line, **search)
-                lines = map(
-                    _line, block, (_chosen(one, pair, self._check) for one, pair in zip(found, block, strict=True))
-                )
+                chosen = (_chosen(one, pair, self._check) for one, pair in zip(found, block, strict=True))
+                lines = (_line(pair, text, self._back) for pair, text in zip(block, chosen, strict=True))
                 write_file(path, "".join(lines).encode())
 
     def _join(self) -> None:
@@ -151,7 +153,8 @@ def _chosen(found: Sequence[Translation], pair: Pair, check: PairCheck) -> str |
     return max(usable, key=lambda text: metric.sentence_score(text, [pair.target]).score)
 
 
-def _line(pair: Pair, translation: str | None) -> str:
+def _line(pair: Pair, translation: str | None, back: bool) -> str:
     how = "replaced" if translation is None else "same" if translation == pair.target else "changed"
-    values = {"source": pair.source, "target": pair.target if translation is None else translation, "teacher": how}
-    return json.dumps(values, ensure_ascii=False) + "\n"
+    made = pair.target if translation is None else translation
+    source, target = (made, pair.source) if back else (pair.source, made)
+    return json.dumps({"source": source, "target": target, "teacher": how}, ensure_ascii=False) + "\n"

@@ -7,7 +7,7 @@
 #define APART 512   /* rows of a factor that lie as far apart as this share too few places of a cache */
 #define NEAR 131072 /* floats of a factor that stay in the cache by themselves */
 
-/* Panels of few columns are many: their lines must be fetched in time, and the left factor pays for being packed. */
+/* Panels of few columns are many: the next rows must be fetched in time, and the left factor pays for being packed. */
 #define NARROW_PANELS (VECTORS == 2)
 
 /* Columns of LANES rows become rows, in registers: quarters of ever smaller squares change places. */
@@ -127,15 +127,20 @@ static void pack_next(Left *left) {
 }
 
 /* Rows of a part of the terms that lie far apart share too few places of a cache, and so do terms that lie apart. */
+static int is_packed(Factor left) {
+    if (left.column == 1) return NARROW_PANELS && left.row > PART;
+    return NARROW_PANELS || left.column >= APART;
+}
+
 static Left left_part(long rows, long terms, Factor left, float *space) {
     const Left as_it_lies = {.rows = rows, .terms = terms, .lies = left, .taken = left};
-    if (!NARROW_PANELS || (left.column == 1 && left.row <= PART)) return as_it_lies;
+    if (!is_packed(left)) return as_it_lies;
     const long block = terms * ROWS_AT_ONCE + LINE;
     const Factor taken = left.column == 1 ? (Factor){space, terms, 1, block} : (Factor){space, 1, ROWS_AT_ONCE, block};
     return (Left){.rows = rows, .terms = terms, .lies = left, .taken = taken, .space = space};
 }
 
-/* What is fetched for the next panel while this one is used: a line for each of its terms, some with each block of rows. */
+/* What is fetched for the next panel while this one is used: some of its terms with each block of rows. */
 typedef struct {
     const float *at;
     long row, terms, each;
@@ -143,7 +148,7 @@ typedef struct {
 
 static void fetch_some(Ahead *ahead) {
     for (long n = 0; n < ahead->each && ahead->terms > 0; n++, ahead->terms--, ahead->at += ahead->row)
-        __builtin_prefetch(ahead->at, 0, 2);
+        for (int part = 0; part < PANEL; part += LINE) __builtin_prefetch(ahead->at + part, 0, 2);
 }
 
 /* All rows against one panel of `columns`. Lines of the result, and rows that were not packed, are fetched in time. */
@@ -152,11 +157,10 @@ static void multiply_panel(Left *left, RowBlock block, long columns, Ahead ahead
         count = rows_of_block(left->rows - row);
         if (left->space && row == left->packed) pack_next(left);
         const float *next = block.x + (left->taken.panel ? left->taken.panel : count * block.row_distance);
-        if (NARROW_PANELS) {
-            fetch_some(&ahead);
-            for (long n = 0; n < count; n++) __builtin_prefetch(block.to + n * block.next, 1, 3);
-            if (block.step == 1) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
-        }
+        fetch_some(&ahead);
+        for (long n = 0; n < count; n++)
+            for (int part = 0; part < columns; part += LINE) __builtin_prefetch(block.to + n * block.next + part, 1, 3);
+        if (NARROW_PANELS && block.step == 1) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
         if (columns == PANEL)
             multiply_rows(count, &block);
         else
@@ -193,7 +197,7 @@ void multiply_matrices(
     long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next) {
     static __thread float space[PACKED_ROWS * PART + PACKED_ROWS / ROWS_AT_ONCE * LINE + LANES] __attribute__((aligned(64)));
     const int near = !NARROW_PANELS && right.column == 1 && right.row < APART && terms * columns < NEAR;
-    const long chunk = NARROW_PANELS ? PACKED_ROWS : rows;
+    const long chunk = NARROW_PANELS || is_packed(left) ? PACKED_ROWS : rows;
     for (long first = 0; first < terms; first += PART) {
         const long some = terms - first < PART ? terms - first : PART;
         const Factor these = {right.at + first * right.row, right.row, right.column, right.panel};

@@ -26,6 +26,9 @@ void multiply_matrices(
 /* panels [panels, terms, PANEL]: a right factor [terms, columns] that many products share, with zeros after the last column */
 void lay_out_panels(long terms, long columns, Factor right, float *panels);
 
+/* Columns with the zeros that fill the last panel; must agree with sublayers.py. */
+static inline long laid_out_columns(long columns) { return (columns + PANEL - 1) / PANEL * PANEL; }
+
 /* turned [columns, rows] = matrix [rows, columns], both of a multiple of LANES */
 void turn_matrix(long rows, long columns, const float *matrix, float *turned);
 

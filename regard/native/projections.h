@@ -11,44 +11,60 @@ typedef void (*Product)(
     const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
     const float *, const int *, const float *, float *, const int *);
 
-/* result [rows, outputs] = x [rows, inputs] times turned [inputs, outputs]: a weight that was turned once for many rows */
-static inline void project(
-    Product product, long rows, long inputs, long outputs, const float *x, const float *turned, float *result) {
-    const int m = outputs, n = rows, k = inputs;
-    const float one = 1, zero = 0;
+/* A weight made ready for the products of many rows, in `*space`, which moves on behind it: laid out in panels, or, for a
+ * library, as [terms, columns]. */
+static inline Factor ready(Product product, long terms, long columns, Factor weight, float **space) {
+    float *const at = *space;
+    *space += terms * laid_out_columns(columns);
+    if (!product) {
+        lay_out_panels(terms, columns, weight, at);
+        return (Factor){at, PANEL, 1, terms * PANEL};
+    }
+    if (weight.column == 1) return weight;
+    turn_matrix(columns, terms, weight.at, at);
+    return (Factor){at, columns, 1, 0};
+}
+
+/* Of weight [outputs, inputs], for `project`. */
+static inline Factor ready_forward(Product product, long inputs, long outputs, const float *weight, float **space) {
+    return ready(product, inputs, outputs, (Factor){weight, 1, inputs, 0}, space);
+}
+
+/* Of weight [outputs, inputs], for `project_back`. */
+static inline Factor ready_back(Product product, long inputs, long outputs, const float *weight, float **space) {
+    return ready(product, outputs, inputs, (Factor){weight, inputs, 1, 0}, space);
+}
+
+/* result [rows, columns] = x [rows, terms] times a weight that is ready, and what `ending` says; of that, a library only keeps. */
+static inline void multiply_ready(
+    Product product, long rows, long terms, long columns, const float *x, Factor weight, Ending ending, float *result) {
+    const int m = columns, n = rows, k = terms;
+    const float one = 1, kept = ending.keep;
     if (product)
-        product("N", "N", &m, &n, &k, &one, turned, &m, x, &k, &zero, result, &m);
+        product("N", "N", &m, &n, &k, &one, weight.at, &m, x, &k, &kept, result, &m);
     else
-        multiply_matrices(
-            rows, outputs, inputs, (Factor){x, inputs, 1, 0}, (Factor){turned, outputs, 1, 0}, (Ending){0}, result, outputs);
+        multiply_matrices(rows, columns, terms, (Factor){x, terms, 1, 0}, weight, ending, result, columns);
+}
+
+/* result [rows, outputs] = x [rows, inputs] times a weight that is ready forward */
+static inline void project(
+    Product product, long rows, long inputs, long outputs, const float *x, Factor weight, float *result) {
+    multiply_ready(product, rows, inputs, outputs, x, weight, (Ending){0}, result);
 }
 
 /* The same, plus bias; and what is below 0 becomes 0. */
 static inline void project_positive(
-    Product product, long rows, long inputs, long outputs, const float *x, const float *turned, const float *bias,
+    Product product, long rows, long inputs, long outputs, const float *x, Factor weight, const float *bias,
     float *result) {
-    if (product) {
-        project(product, rows, inputs, outputs, x, turned, result);
-        relu_forward(0, rows, outputs, bias, result);
-    } else {
-        multiply_matrices(
-            rows, outputs, inputs, (Factor){x, inputs, 1, 0}, (Factor){turned, outputs, 1, 0},
-            (Ending){.positive = 1, .bias = bias}, result, outputs);
-    }
+    multiply_ready(product, rows, inputs, outputs, x, weight, (Ending){.positive = 1, .bias = bias}, result);
+    if (product) relu_forward(0, rows, outputs, bias, result);
 }
 
-/* result [rows, inputs] = gradient [rows, outputs] times weight [outputs, inputs], added to it where `keep` */
+/* result [rows, inputs] = gradient [rows, outputs] times a weight that is ready back, added to it where `keep` */
 static inline void project_back(
-    Product product, long rows, long inputs, long outputs, const float *gradient, const float *weight, int keep,
+    Product product, long rows, long inputs, long outputs, const float *gradient, Factor weight, int keep,
     float *result) {
-    const int m = inputs, n = rows, k = outputs;
-    const float one = 1, kept = keep;
-    if (product)
-        product("N", "N", &m, &n, &k, &one, weight, &m, gradient, &k, &kept, result, &m);
-    else
-        multiply_matrices(
-            rows, inputs, outputs, (Factor){gradient, outputs, 1, 0}, (Factor){weight, inputs, 1, 0}, (Ending){.keep = keep},
-            result, inputs);
+    multiply_ready(product, rows, outputs, inputs, gradient, weight, (Ending){.keep = keep}, result);
 }
 
 /* by_weight [outputs, inputs] = gradient [rows, outputs] turned times x [rows, inputs], added to it where `keep` */

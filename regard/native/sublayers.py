@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,18 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.native.attention import Shape, padded, parts_of, shape_of
-from regard.native.library import FLOAT, LANES, LONG, POINTER, loaded, matrix_product, multiplies_fast, pointers, takes
+from regard.native.library import (
+    FLOAT,
+    LANES,
+    LONG,
+    POINTER,
+    loaded,
+    matrix_product,
+    multiplies_fast,
+    panel_width,
+    pointers,
+    takes,
+)
 
 CHUNK_ROWS = 256
 """As in sublayers.c."""
@@ -129,7 +141,7 @@ class _AttentionFunction(torch.autograd.Function):
         shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale, rotation)
         scores = x.new_empty(sentences, heads, length, padded(source))
         inverse = x.new_empty(sentences * length)
-        space = x.new_empty((2 * _chunk(length) + 4 * width) * width)
+        space = x.new_empty(2 * _chunk(length) * width + _laid_out_size(*(each.t() for each in _matrices(tensors))))
         kept = (x, memory, *tensors, dropout, mask, made, made_of_memory, scores, attended, normal, inverse)
         described = _describe_attention(kept, [None] * 8, shape, norm, space, result, None, None, None)
         loaded().attention_sublayer_forward(ctypes.byref(described))
@@ -149,7 +161,7 @@ class _AttentionFunction(torch.autograd.Function):
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
         rows = _chunk(length)
         source_rows = 0 if memory is None else rows // length * memory.size(1)
-        space = x.new_empty(rows * 6 * width + source_rows * 2 * width)
+        space = x.new_empty(rows * 6 * width + source_rows * 2 * width + _laid_out_size(*_matrices(tensors)))
         described = _describe_attention(kept, by_tensors, ctx.shape, ctx.norm, space, None, gradient, by_x, by_memory)
         loaded().attention_sublayer_backward(ctypes.byref(described))
         return by_x, by_memory, *by_tensors, *[None] * 6
@@ -191,7 +203,7 @@ class _FeedForwardFunction(torch.autograd.Function):
         hidden = x.new_empty(*x.shape[:-1], len(tensors[0]))
         normal, result = torch.empty_like(x), torch.empty_like(x)
         inverse = x.new_empty(x.shape[:-1])
-        space = x.new_empty(2 * (CHUNK_ROWS + len(tensors[0])) * x.size(-1))
+        space = x.new_empty(2 * CHUNK_ROWS * x.size(-1) + _laid_out_size(*(each.t() for each in _matrices(tensors))))
         kept = (x, *tensors, dropout, hidden, normal, inverse)
         described = _describe_feed_forward(kept, [None] * 6, norm, space, result, None, None)
         loaded().feed_forward_sublayer_forward(ctypes.byref(described))
@@ -206,7 +218,7 @@ class _FeedForwardFunction(torch.autograd.Function):
         x, *tensors = kept[:7]
         gradient, by_x = gradients[0].contiguous(), torch.empty_like(x)
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
-        space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])))
+        space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])) + _laid_out_size(*_matrices(tensors)))
         described = _describe_feed_forward(kept, by_tensors, ctx.norm, space, None, gradient, by_x)
         loaded().feed_forward_sublayer_backward(ctypes.byref(described))
         return by_x, *by_tensors, None, None
@@ -238,6 +250,17 @@ def _product() -> int | None:
 def _chunk(length: int) -> int:
     """Rows that go through a sub-layer at a time: whole sentences."""
     return max(1, CHUNK_ROWS // length) * length
+
+
+def _matrices(tensors: Sequence[Tensor | None]) -> list[Tensor]:
+    """The weights of a sub-layer, without its biases and its norm."""
+    return [tensor for tensor in tensors if tensor is not None and tensor.dim() > 1]
+
+
+def _laid_out_size(*factors: Tensor) -> int:
+    """Numbers that right factors [K, N] take in panels, as in multiply.h."""
+    wide = panel_width()
+    return sum(len(factor) * -(-factor.size(1) // wide) * wide for factor in factors)
 
 
 def _gradient_space(tensor: Tensor | None) -> Tensor | None:

@@ -31,16 +31,16 @@ def numbers(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-def build(kind, dropout, norm=PostNorm):
+def build(kind, dropout, norm=PostNorm, width=WIDTH, inner=48):
     randomness = Randomness()
-    attend = ScaledDot(2, WIDTH // 2, Dropout(0.0, randomness))
+    attend = ScaledDot(width // 16, 16, Dropout(0.0, randomness))
     layers = {
-        "self": lambda: SelfAttention(WIDTH, attend),
-        "rotary": lambda: SelfAttention(WIDTH, attend, Rotation(WIDTH // 2)),
-        "cross": lambda: CrossAttention(WIDTH, attend),
-        "feed-forward": lambda: build_feed_forward(WIDTH, 48, "relu", Dropout(0.0, randomness)),
+        "self": lambda: SelfAttention(width, attend),
+        "rotary": lambda: SelfAttention(width, attend, Rotation(16)),
+        "cross": lambda: CrossAttention(width, attend),
+        "feed-forward": lambda: build_feed_forward(width, inner, "relu", Dropout(0.0, randomness)),
     }
-    modules = torch.nn.ModuleList([layers[kind](), norm(WIDTH, Dropout(dropout, randomness))])
+    modules = torch.nn.ModuleList([layers[kind](), norm(width, Dropout(dropout, randomness))])
     for parameter in modules.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     return modules
@@ -65,17 +65,29 @@ SHAPES = [(1, 1), (3, 7), (CHUNK_ROWS // 16 + 3, 16), (2, 64)]
 @pytest.mark.parametrize("kind", ["self", "rotary", "cross", "feed-forward"])
 @pytest.mark.parametrize("norm", [PostNorm, PreNorm])
 def test_equals_the_plain_modules(norm, kind, masked, sentences, length, dropout, monkeypatch):
-    modules = build(kind, dropout, norm)
-    plain = copy.deepcopy(modules)
     source = max(1, length - 2)
     mask = None
     if masked:
         real = torch.arange(source) <= torch.arange(sentences)[:, None]
         mask = pattern_mask(causal, length, length) if kind in ("self", "rotary") else padding_mask(real)
-    assert suits_sublayer(numbers(sentences, length, WIDTH), 48)
+    assert_equals_the_plain_modules(kind, build(kind, dropout, norm), sentences, (length, source), mask, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", ["self", "cross", "feed-forward"])
+@pytest.mark.parametrize("width", [80, 192])
+def test_widths_of_more_than_a_panel(kind, width, monkeypatch):
+    """With gradients of so many outputs (528, 576) that their factor is packed."""
+    modules = build(kind, 0.0, PreNorm, width, 528)
+    assert_equals_the_plain_modules(kind, modules, CHUNK_ROWS // 16 + 3, (16, 9), None, monkeypatch)
+
+
+def assert_equals_the_plain_modules(kind, modules, sentences, lengths, mask, monkeypatch):
+    plain = copy.deepcopy(modules)
+    width = modules[1].norm.normalized_shape[0]
+    assert suits_sublayer(numbers(sentences, lengths[0], width), 48)
     results = []
     for which in (modules, plain):
-        x, memory = (numbers(sentences, size, WIDTH, seed=size).requires_grad_() for size in (length, source))
+        x, memory = (numbers(sentences, size, width, seed=size).requires_grad_() for size in lengths)
         result = apply(kind, which, x, memory, mask)
         (result * numbers(*result.shape, seed=5)).sum().backward()
         gradients = {name: parameter.grad for name, parameter in which.named_parameters()}

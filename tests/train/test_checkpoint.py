@@ -1,58 +1,18 @@
+"""Checkpoints come back to the bit, and the right ones are kept."""
+
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
 import math
-import os
 import shutil
 import stat
 from pathlib import Path
-from typing import Any
 
 import pytest
-import safetensors.torch
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from torch import Tensor
+from saved import FACTS, MANIFEST, TENSORS, assert_equal_tensors, names_in, save, some_tensors
 
-import regard.train.contents
 from regard.errors import RegardError
-from regard.train.checkpoint import Checkpoint, CheckpointStore, CheckpointWarning
-from regard.train.contents import read_facts, read_tensors, write_facts
-from regard.train.manifest import DamagedCheckpoint, FileRecord, describe_files
-
-TENSORS, FACTS, MANIFEST = "tensors.safetensors", "facts.json", "manifest.json"
-
-
-def some_tensors(step: int) -> dict[str, Tensor]:
-    generator = torch.Generator().manual_seed(step)
-    return {
-        "model.weight": torch.randn(7, 3, generator=generator),
-        "model.double": torch.randn(5, generator=generator, dtype=torch.float64),
-        "optimiser.step": torch.tensor(float(step)),
-        "random": generator.get_state(),
-        "counts": torch.arange(step, step + 4),
-        "empty": torch.zeros(0, 3),
-        "flags": torch.tensor([True, False]),
-        "half": torch.randn(3, generator=generator).to(torch.bfloat16),
-    }
-
-
-def save(store: CheckpointStore, step: int, score: float | None = None) -> Path:
-    return store.save(step, some_tensors(step), {"step": step, "rate": 0.1 * step}, score)
-
-
-def assert_equal_tensors(found: dict[str, Tensor], expected: dict[str, Tensor]) -> None:
-    assert found.keys() == expected.keys()
-    for name, tensor in expected.items():
-        assert found[name].dtype == tensor.dtype
-        assert torch.equal(found[name], tensor), name
-
-
-def names_in(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+from regard.train.checkpoint import CheckpointStore, CheckpointWarning
 
 
 @pytest.fixture
@@ -86,26 +46,6 @@ def test_no_tensors_and_no_facts(store: CheckpointStore) -> None:
     assert checkpoint is not None
     assert checkpoint.tensors() == {}
     assert checkpoint.facts == {}
-
-
-@pytest.fixture(scope="module")
-def facts_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("facts") / FACTS
-
-
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
-    max_leaves=10,
-)
-
-
-@given(facts=st.dictionaries(st.text(), json_values, max_size=4))
-def test_facts_come_back_exactly(facts_path: Path, facts: dict[str, Any]) -> None:
-    write_facts(facts_path, facts)
-    content = facts_path.read_bytes()
-    json.loads(content, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert repr(read_facts(content)) == repr(facts)
 
 
 def test_others_may_read_what_they_usually_may(store: CheckpointStore) -> None:
@@ -237,184 +177,3 @@ def test_leftovers_of_a_killed_save_are_swept(store: CheckpointStore) -> None:
     assert len(names_in(store.folder)) == 3, "a reader changes nothing: another process may be writing"
     save(store, 3)
     assert names_in(store.folder) == ["step-00000001", "step-00000003"]
-
-
-def test_a_damaged_one_is_named_and_the_one_before_is_used(store: CheckpointStore) -> None:
-    save(store, 1, 1.0)
-    (save(store, 2, 0.5) / TENSORS).write_bytes(b"")
-    with pytest.warns(CheckpointWarning, match=r"step-00000002: damaged checkpoint: tensors.safetensors has 0 bytes"):
-        checkpoint = store.latest()
-    assert checkpoint is not None
-    assert checkpoint.step == 1
-    with pytest.warns(CheckpointWarning, match="step-00000002"):
-        best = store.best()
-    assert best is not None
-    assert best.step == 1
-    assert store.latest_step() == 1
-
-
-def test_when_all_are_damaged_the_error_names_each(store: CheckpointStore) -> None:
-    for path in [save(store, 1, 1.0), save(store, 2, 1.0)]:
-        (path / MANIFEST).unlink()
-    for ask in (store.latest, store.best, lambda: store.last(2)):
-        with (
-            pytest.warns(CheckpointWarning),
-            pytest.raises(
-                RegardError, match=r"no checkpoint there can be used .*00002: manifest.json is missing.*00001"
-            ),
-        ):
-            ask()
-
-
-def test_a_damaged_one_without_scores_elsewhere_is_no_error_for_best(store: CheckpointStore) -> None:
-    save(store, 1)
-    (save(store, 2) / MANIFEST).unlink()
-    with pytest.warns(CheckpointWarning):
-        assert store.best() is None
-
-
-def test_going_on_from_before_a_damaged_one(store: CheckpointStore) -> None:
-    """The damaged one stays, and does not push out good ones, until its step is reached again."""
-    save(store, 2)
-    save(store, 4)
-    (save(store, 6) / FACTS).write_bytes(b"{}")
-    save(store, 5)
-    assert names_in(store.folder) == ["step-00000004", "step-00000005", "step-00000006"]
-    save(store, 6)
-    assert names_in(store.folder) == ["step-00000005", "step-00000006.2"]
-    assert store.latest_step() == 6
-
-
-def test_a_checkpoint_damaged_after_it_was_opened_is_not_loaded(store: CheckpointStore) -> None:
-    path = save(store, 1)
-    checkpoint = store.latest()
-    assert checkpoint is not None
-    content = bytearray((path / TENSORS).read_bytes())
-    content[-1] ^= 1
-    (path / TENSORS).write_bytes(content)
-    with pytest.raises(DamagedCheckpoint, match="sha256"):
-        checkpoint.tensors()
-
-
-@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
-def test_what_is_not_a_plain_file_is_refused(store: CheckpointStore, kind: str) -> None:
-    path = save(store, 1)
-    for name in (TENSORS, FACTS, MANIFEST):
-        content = (path / name).read_bytes()
-        (path / name).unlink()
-        if kind == "link":
-            (store.folder / "elsewhere").write_bytes(content)
-            (path / name).symlink_to(store.folder / "elsewhere")
-        elif kind == "folder":
-            (path / name).mkdir()
-        else:
-            os.mkfifo(path / name)
-        with pytest.raises(DamagedCheckpoint, match=f"{name} is not a plain file"):
-            Checkpoint.open(path)
-        shutil.rmtree(path / name) if kind == "folder" else (path / name).unlink()
-        (path / name).write_bytes(content)
-    Checkpoint.open(path)
-
-
-def test_a_manifest_cannot_reach_outside(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    store.folder.mkdir(parents=True)
-    (store.folder / "secret").write_text("x")
-    record = FileRecord(1, hashlib.sha256(b"x").hexdigest())
-    monkeypatch.setattr(
-        "regard.train.checkpoint.describe_files", lambda folder: {**describe_files(folder), "../secret": record}
-    )
-    with pytest.raises(DamagedCheckpoint, match=r"\.\./secret is missing"):
-        Checkpoint.open(save(store, 1))
-
-
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
-def test_an_error_of_the_disk_leaves_the_last_good_one(
-    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    save(store, 1)
-
-    def fail(*_: object) -> None:
-        message = f"Error while serializing: I/O error: {os.strerror(number)} (os error {number})"
-        raise safetensors.SafetensorError(message)
-
-    monkeypatch.setattr(safetensors.torch, "save_file", fail)
-    expected = rf"step-00000002: cannot be written \({os.strerror(number)}\); .*The checkpoint of step 1 is intact"
-    with pytest.raises(RegardError, match=expected):
-        save(store, 2)
-    assert names_in(store.folder) == ["step-00000001"]
-    checkpoint = store.latest()
-    assert checkpoint is not None
-    assert_equal_tensors(checkpoint.tensors(), some_tensors(1))
-
-
-@pytest.mark.filterwarnings("ignore::regard.train.checkpoint.CheckpointWarning")
-@pytest.mark.parametrize(
-    ("damaged", "left"), [([2], "The checkpoint of step 1 is intact"), ([1, 2], "No checkpoint there is intact")]
-)
-def test_what_is_called_intact_was_read_to_its_last_byte(
-    store: CheckpointStore, monkeypatch: pytest.MonkeyPatch, damaged: list[int], left: str
-) -> None:
-    for path in (save(store, 1), save(store, 2)):
-        if int(path.name[-1]) in damaged:
-            content = (path / TENSORS).read_bytes()
-            (path / TENSORS).write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(safetensors.torch, "save_file", fail)
-    with pytest.raises(RegardError, match=f"the disk is full.*{left}$"):
-        save(store, 3)
-
-
-def test_a_file_cut_off_in_silence_is_not_sealed(store: CheckpointStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = safetensors.torch.save_file
-
-    def cut_off(tensors: dict[str, Tensor], path: Path) -> None:
-        whole(tensors, path)
-        os.truncate(path, path.stat().st_size - 1)
-
-    monkeypatch.setattr(regard.train.contents.safetensors.torch, "save_file", cut_off)
-    with pytest.raises(RegardError, match=r"only a part was written.*There is no checkpoint yet"):
-        save(store, 1)
-    assert names_in(store.folder) == []
-
-
-def test_a_folder_that_is_a_file_is_an_error_in_words(tmp_path: Path) -> None:
-    (tmp_path / "checkpoints").write_text("")
-    store = CheckpointStore(tmp_path / "checkpoints")
-    with pytest.raises(RegardError, match="cannot be listed"):
-        store.latest()
-    with pytest.raises(RegardError, match="cannot be listed"):
-        save(store, 1)
-
-
-def test_tensors_are_those_that_the_library_reads() -> None:
-    content = safetensors.torch.save(some_tensors(3))
-    assert_equal_tensors(read_tensors(bytearray(content)), safetensors.torch.load(content))
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        (b'"F32"', b'"F99"'),
-        (b'"F64"', b'"F32"'),
-        (b'"shape":[7,3]', b'"shape":[9,9]'),
-        (b'"shape":[7,3]', b'"shape":"ab"'),
-        (b'"data_offsets"', b'"data_offsetz"'),
-        (b'{"', b'["'),
-        (b"data_offsets", b"\xff" * 12),
-    ],
-)
-def test_what_is_no_file_of_tensors_is_said_to_be_none(old: bytes, new: bytes) -> None:
-    content = safetensors.torch.save(some_tensors(3))
-    assert old in content
-    with pytest.raises(ValueError, match="no safetensors"):
-        read_tensors(bytearray(content.replace(old, new, 1)))
-
-
-@pytest.mark.parametrize("length", [0, 4, 8, 20, -1])
-def test_a_file_of_tensors_that_is_cut_short(length: int) -> None:
-    content = safetensors.torch.save(some_tensors(3))
-    with pytest.raises(ValueError, match="no safetensors"):
-        read_tensors(bytearray(content[:length]))
