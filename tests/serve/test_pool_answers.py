@@ -104,9 +104,7 @@ def let_watchers_look(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("beam", [1, 3])
-def test_a_stream_grows_to_the_translation(
-    translator: Translator, beam: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stream_grows_to_the_translation(translator: Translator, beam: int, monkeypatch: pytest.MonkeyPatch) -> None:
     let_watchers_look(monkeypatch)
     texts = [text for text in TEXTS if text]
 
