@@ -151,6 +151,10 @@ static void fetch_some(Ahead *ahead) {
         for (int part = 0; part < PANEL; part += LINE) __builtin_prefetch(ahead->at + part, 0, 2);
 }
 
+static inline void fetch_to_write(long columns, const float *row) {
+    for (long part = 0; part < columns; part += LINE) __builtin_prefetch(row + part, 1, 3);
+}
+
 /* All rows against one panel of `columns`. Lines of the result, and rows that were not packed, are fetched in time. */
 static void multiply_panel(Left *left, RowBlock block, long columns, Ahead ahead) {
     for (long row = 0, count; row < left->rows; row += count) {
@@ -158,8 +162,10 @@ static void multiply_panel(Left *left, RowBlock block, long columns, Ahead ahead
         if (left->space && row == left->packed) pack_next(left);
         const float *next = block.x + (left->taken.panel ? left->taken.panel : count * block.row_distance);
         fetch_some(&ahead);
-        for (long n = 0; n < count; n++)
-            for (int part = 0; part < columns; part += LINE) __builtin_prefetch(block.to + n * block.next + part, 1, 3);
+        if (columns == PANEL)
+            for (long n = 0; n < count; n++) fetch_to_write(PANEL, block.to + n * block.next);
+        else
+            for (long n = 0; n < count; n++) fetch_to_write(columns, block.to + n * block.next);
         if (NARROW_PANELS && block.step == 1) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
         if (columns == PANEL)
             multiply_rows(count, &block);

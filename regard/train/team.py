@@ -175,6 +175,7 @@ class TorchTeam(Team):
             problem = str(error)
         said = [bytes(map(int, message)).decode() for message in self.gathered(problem.encode())]
         if problems := [f"process {rank} of this run: {message}" for rank, message in enumerate(said) if message]:
+            self.part_ways()  # all know, and leave together
             raise RegardError(f"{'; '.join(problems)}. No process goes on alone: mend that, and give the command again")
 
     def _tensor(self, values: Sequence[float]) -> Tensor:
