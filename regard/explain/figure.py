@@ -45,7 +45,7 @@ def explanation_figure(explanation: Explanation) -> Figure:
     """Four heat maps with the tokens of the pair: mean cross-attention, two heads, and the shares of gradients."""
     source, target = explanation.source_tokens, explanation.target_tokens
     families = families_for([*source, *target, explanation.source_text, explanation.target_text])
-    maps = [("Cross-attention, mean of all layers and heads", explanation.cross.mean(axis=(0, 1)))]
+    maps = [("Cross-attention, mean of all heads", explanation.cross.mean(axis=(0, 1)))]
     maps += [
         (f"Cross-attention, layer {layer + 1}, head {head + 1}", explanation.cross[layer, head])
         for layer, head in most_telling_heads(explanation.cross)
