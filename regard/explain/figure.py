@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from regard.explain.explained import Explanation
 
 HEADS_SHOWN = 2
-CELL, MARGIN = 0.2, 1.3
-"""Inches: of a token's square, and of the labels beside a map."""
+CELL, MARGIN, BAR = 0.2, 1.3, 0.12
+"""Inches: of a token's square, of the labels beside a map, and of the bar with its colours."""
 SMALLEST, LARGEST = 2.6, 9.0
 
 
@@ -50,20 +50,18 @@ def explanation_figure(explanation: Explanation) -> Figure:
         (f"Cross-attention, layer {layer + 1}, head {head + 1}", explanation.cross[layer, head])
         for layer, head in most_telling_heads(explanation.cross)
     ]
-    maps.append(("Gradients: share of each source token", explanation.source_shares))
-    width, height = _inches(len(source)), _inches(len(target))
-    figure = new_figure(2 * width, 2 * height + 0.7)
+    maps.append(("Gradients: shares of the source", explanation.source_shares))
+    cell = max(CELL, SMALLEST / max(len(source), len(target)))  # squares: the longer side says how large
+    across, down = (min(LARGEST, cell * len(tokens)) for tokens in (source, target))
+    bar = BAR / across
+    figure = new_figure(2 * (max(across, SMALLEST) + MARGIN), 2 * (down + MARGIN) + 0.7)
     lettering = Lettering(families, 8 if max(len(source), len(target)) <= 40 else 5)
     for number, (name, values) in enumerate(maps, start=1):
         axes = figure.add_subplot(2, 2, number)
         most = 1.0 if name.startswith("Cross") else max(float(values.max()), 1e-9)
         image = heat_map(axes, values, target, source, lettering, most)
         title(axes, name)
-        figure.colorbar(image, ax=axes, shrink=0.7, pad=0.02).ax.tick_params(labelsize=7)
+        figure.colorbar(image, cax=axes.inset_axes((1 + bar, 0, bar, 1))).ax.tick_params(labelsize=7)
     words = f"{shortened(plain(explanation.source_text), 90)}\n→ {shortened(plain(explanation.target_text), 90)}"
     figure.suptitle(words, x=0.01, ha="left", fontsize=10, fontfamily=families, parse_math=False)
     return figure
-
-
-def _inches(tokens: int) -> float:
-    return min(LARGEST, max(SMALLEST, CELL * tokens)) + MARGIN
