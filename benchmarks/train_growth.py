@@ -171,6 +171,8 @@ def _table(points: list[Point]) -> Table:
         title="What training costs as the work grows (shape tiny but for one size)",
         title_justify="left",
         box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,  # 80 columns, where there is no terminal
     )
     for heading in ("", "parameters", "tokens/pair", "start", "tok/s", "peak MB", "own MB"):
         table.add_column(heading, justify="right", no_wrap=True)
