@@ -47,6 +47,7 @@ LEVERS: dict[str, str] = {
     "minimum risk after 1,350 steps": "train.risk=10.0 train.risk_after=1350",
     "self-distillation": "train.consistency=0.0 train.ema=0.998 train.self_distillation=0.5",
     "BPE-dropout": "tokenizer.dropout=0.1",
+    "BPE-dropout of the source": "tokenizer.dropout=0.1 tokenizer.dropout_side=source",
     "vocabulary 4,000": "tokenizer.vocabulary_size=4000",
     "vocabulary 10,000": "tokenizer.vocabulary_size=10000",
     "vocabulary 16,000": "tokenizer.vocabulary_size=16000",

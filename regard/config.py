@@ -112,6 +112,7 @@ class TokenizerConfig(Section):
     )
     shared: bool = Field(True, description="one vocabulary for both languages, or one each")
     dropout: float = Field(0.0, ge=0, lt=1, description="BPE-dropout while training: merges left out at random")
+    dropout_side: Literal["both", "source", "target"] = Field("both", description="which text has BPE-dropout")
     lowercase: bool = Field(False, description="lower-case all text (decoding cannot bring the case back)")
     normalization: Literal["none", "nfc", "nfkc"] = Field("none", description="Unicode normal form of the text")
 

@@ -160,8 +160,11 @@ class PoolWork:
         """Token ids with merges left out; a sentence that this makes longer than data.max_tokens is taken plain."""
         prepared, config = self._maker.prepared, self._maker.config
         seed = (config.seed, *self.key, len(self._parts))
-        source = encoder.encode(0, prepared.source_texts(chunk), (*seed, 0))
-        source = source.begun_as(plain[0]) if config.data.tags else source
-        target = encoder.encode(1, prepared.target_texts(chunk), (*seed, 1))
-        limit = config.data.max_tokens
+        source, target = plain
+        limit, side = config.data.max_tokens, config.tokenizer.dropout_side
+        if side != "target":
+            source = encoder.encode(0, prepared.source_texts(chunk), (*seed, 0))
+            source = source.begun_as(plain[0]) if config.data.tags else source
+        if side != "source":
+            target = encoder.encode(1, prepared.target_texts(chunk), (*seed, 1))
         return source.where_longer(limit, plain[0]), target.where_longer(limit, plain[1])

@@ -56,7 +56,16 @@ def corpus(folder, name, weight=1.0, epochs=None):
 
 
 def make(
-    folder, tokenizers, *, dropout=0.0, seed=1, weights=(1.0,), epochs=None, batch_tokens=BATCH_TOKENS, **processes
+    folder,
+    tokenizers,
+    *,
+    dropout=0.0,
+    side="both",
+    seed=1,
+    weights=(1.0,),
+    epochs=None,
+    batch_tokens=BATCH_TOKENS,
+    **processes,
 ):
     """`epochs` is for the second corpus."""
     given = zip(("one", "two"), weights, (None, epochs), strict=False)
@@ -64,7 +73,7 @@ def make(
     config = Config(
         seed=seed,
         data=DataConfig(train=corpora),
-        tokenizer=TokenizerConfig(dropout=dropout),
+        tokenizer=TokenizerConfig(dropout=dropout, dropout_side=side),
         train=TrainConfig(batch_tokens=batch_tokens),
     )
     prepared = PreparedCorpus.build(folder / f"prepared-{len(corpora)}", corpora, config.data, tokenizers)
@@ -73,6 +82,10 @@ def make(
 
 def indices(batches):
     return [batch.indices.tolist() for batch, _ in batches]
+
+
+def unpadded(row):
+    return row[row != PAD_ID]
 
 
 def same(one: Batch, other: Batch) -> bool:
@@ -114,6 +127,26 @@ def test_an_epoch_takes_every_pair_once_with_its_own_tokens(folder, tokenizers, 
             assert tokenizers.source.decode(source[:-1]) == sources[index]
             assert tokenizers.target.decode(target[:-1]) == targets[index]
     assert sorted(seen) == list(range(PAIRS))
+
+
+@pytest.mark.usefixtures("small_pools")
+@pytest.mark.parametrize("side", ["both", "source", "target"])
+def test_dropout_leaves_the_other_side_as_it_is(folder, tokenizers, side):
+    def rows(**options):
+        return {
+            index: (source.tolist(), target.tolist())
+            for batch, _ in make(folder, tokenizers, **options).epoch(0)
+            for index, source, target in zip(
+                batch.indices.tolist(),
+                map(unpadded, batch.source),
+                map(unpadded, batch.target_output),
+                strict=True,
+            )
+        }
+
+    plain, dropped = rows(), rows(dropout=0.5, side=side)
+    changed = [any(plain[index][place] != dropped[index][place] for index in plain) for place in (0, 1)]
+    assert changed == [side != "target", side != "source"]
 
 
 @pytest.mark.usefixtures("small_pools")
