@@ -13,7 +13,7 @@ from regard.config import Config, DataConfig
 from regard.data.checks import PairCheck
 from regard.data.corpus import Pair
 from regard.distillation import translations
-from regard.distillation.run import distill_run, student_config
+from regard.distillation.run import _Side, distill_run, student_config
 from regard.distillation.translations import _chosen
 from regard.errors import ConfigError, InputError, RegardError
 from regard.recipe import format_config, load_config, override_config
@@ -173,6 +173,18 @@ def test_what_leads_back_goes_the_other_way(tiny_run, config, tmp_path):
     with pytest.raises(InputError, match="run: translates en to fr, not from fr"):
         distill_run([tiny_run], config, tmp_path / "student", back=[tiny_run])
     assert not (tmp_path / "student").exists()
+
+
+def test_what_leads_back_does_so_for_every_pair_of_languages(tiny_run, config):
+    class Everywhere:
+        def between(self, source: str, target: str) -> tuple[str, str]:
+            return source, target
+
+    pairs = (("en", "fr"), ("en", "de"))
+    corpora = tuple(config.data.train[0].model_copy(update={"languages": languages}) for languages in pairs)
+    several = config.model_copy(update={"data": config.data.model_copy(update={"train": corpora, "tags": True})})
+    assert _Side.of([tiny_run], Everywhere(), several).translators == [("en", "fr"), ("en", "de")]
+    assert _Side.of([tiny_run], Everywhere(), several, back=True).translators == [("fr", "en"), ("de", "en")]
 
 
 def test_weights_of_the_recipe_stay(config, tmp_path):
