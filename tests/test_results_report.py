@@ -295,7 +295,9 @@ def test_a_run_that_goes_on_counts_on_and_has_no_figures_meanwhile(tmp_path, mon
 
 def test_recipes_that_mirror_others():
     best, raw, french = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-de", "en-de-raw", "en-fr"))
-    assert raw.model_copy(update={"data": best.data}) == french.model_copy(update={"data": best.data}) == best
+    assert raw.model_copy(update={"data": best.data}) == best
+    assert french.model_copy(update={"data": best.data, "search": best.search}) == best
+    assert french.search.model_copy(update={"alpha": best.search.alpha}) == best.search
     assert raw.data.model_dump_json() == best.data.model_dump_json().replace("/tok/", "/raw/")
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
