@@ -51,11 +51,12 @@ def explanation_figure(explanation: Explanation) -> Figure:
         for layer, head in most_telling_heads(explanation.cross)
     ]
     maps.append(("Gradients: shares of the source", explanation.source_shares))
-    cell = max(CELL, SMALLEST / max(len(source), len(target)))  # squares: the longer side says how large
-    across, down = (min(LARGEST, cell * len(tokens)) for tokens in (source, target))
+    longest = max(len(source), len(target))
+    cell = min(LARGEST, max(SMALLEST, CELL * longest)) / longest  # squares: the longer side says how large
+    across, down = cell * len(source), cell * len(target)
     bar = BAR / across
     figure = new_figure(2 * (max(across, SMALLEST) + MARGIN), 2 * (down + MARGIN) + 0.7)
-    lettering = Lettering(families, 8 if max(len(source), len(target)) <= 40 else 5)
+    lettering = Lettering(families, 8 if longest <= 40 else 5)
     for number, (name, values) in enumerate(maps, start=1):
         axes = figure.add_subplot(2, 2, number)
         most = 1.0 if name.startswith("Cross") else max(float(values.max()), 1e-9)
