@@ -37,7 +37,8 @@ def write(config: Config, result: Mapping[str, Any]) -> str:
         f"A {model.architecture} with {model.encoder_layers}+{model.decoder_layers} layers, width {model.width}, "
         f"feed-forward {model.feed_forward}, {model.heads} heads, {model.norm}-norm; "
         f"{result['parameters']:,} parameters. Tokenizer: {config.tokenizer.kind}, "
-        f"{'shared' if config.tokenizer.shared else 'separate'} vocabulary. All settings: `config.toml`.",
+        f"{'shared' if config.tokenizer.shared else 'separate'} vocabulary. All settings: `config.toml`."
+        + _teachers(config),
         "",
         "## The data",
         f"{result['pairs']:,} pairs from:",
@@ -102,6 +103,11 @@ def _corpus(corpus: CorpusConfig) -> str:
     weight += f" ({' to '.join(corpus.languages)})" if corpus.languages else ""
     files = [corpus.pairs] if corpus.pairs else [corpus.source, corpus.target]
     return " and ".join(f"`{file}`" for file in files) + weight
+
+
+def _teachers(config: Config) -> str:
+    names = ", ".join(f"`{teacher}`" for teacher in config.train.teachers)
+    return f" Besides from text it learned from what other models say of it: {names}." if names else ""
 
 
 def _time(result: Mapping[str, Any]) -> str:

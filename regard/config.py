@@ -223,6 +223,12 @@ class TrainConfig(Section):
         description="share of the target that is what the moving average of the weights (`ema`) says; 0: none",
     )
     self_distillation_after: int = Field(0, ge=0, description="steps before the moving average begins to teach")
+    teachers: tuple[str, ...] = Field(
+        (), strict=False, description="model folders that teach, by what they say of every token; several: their mean"
+    )
+    distillation: float = Field(
+        0.5, gt=0, le=1, description="with teachers: the share of the target that is what they say"
+    )
     risk: float = Field(
         0.0, ge=0, description="minimum risk training: weight of the expected cost of likely translations; 0: none"
     )
@@ -266,9 +272,23 @@ class TrainConfig(Section):
 
     @property
     def steps_of_one_pass(self) -> int:
-        """How many steps come before the first that compares two passes: of the model, or of it and its average."""
+        """How many steps come before the first that compares two passes: of the model, or of it and its teacher."""
+        if self.teachers:
+            return 0
         later = self.consistency_after if self.consistency else self.self_distillation_after
         return min(later, self.max_steps) if self.consistency or self.self_distillation else self.max_steps
+
+    @property
+    def taught_share(self) -> float:
+        """The share of the target that a teacher says, be it other models or the moving average."""
+        return self.distillation if self.teachers else self.self_distillation
+
+    @property
+    def compared(self) -> str:
+        """What the divergence of a step is called, where there is one."""
+        if self.teachers:
+            return "distillation"
+        return "self_distillation" if self.self_distillation else "consistency"
 
     @property
     def kept_checkpoints(self) -> tuple[int, int]:
@@ -342,6 +362,11 @@ class Config(Section):
     train: TrainConfig = TrainConfig()
     search: SearchConfig = SearchConfig()
 
+    @property
+    def vocabulary_of(self) -> str | None:
+        """The model folder whose vocabulary a new run takes, where it does not learn one of its own."""
+        return self.model.start or next(iter(self.train.teachers), None)
+
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
         if not self.tokenizer.shared and self.model.tie == "three-way":
@@ -367,6 +392,9 @@ class Config(Section):
             )
         if self.train.self_distillation and self.train.shard:
             raise ValueError("`train.self_distillation` needs whole weights in each process: leave `train.shard` false")
+        for other in ("consistency", "self_distillation", "shard"):
+            if self.train.teachers and getattr(self.train, other):
+                raise ValueError(f"`train.teachers` and `train.{other}` do not go together: leave one of them out")
         if self.train.risk and self.train.shard:
             raise ValueError("`train.risk` searches with whole weights in each process: leave `train.shard` false")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:

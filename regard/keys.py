@@ -153,7 +153,10 @@ def _type_name(annotation: Any) -> str:
     if origin in (Union, UnionType):
         return " | ".join(_type_name(part) for part in get_args(annotation) if part is not type(None))
     if origin is tuple:
-        return "list of corpora" if Ellipsis in get_args(annotation) else "list of two texts"
+        each, *others = get_args(annotation)
+        if Ellipsis not in others:
+            return "list of two texts"
+        return "list of texts" if each is str else "list of corpora"
     return {int: "whole number", float: "number", str: "text", bool: "true | false"}.get(annotation, str(annotation))
 
 

@@ -30,6 +30,7 @@ from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, LoadedModel
 from regard.models.pretrained import place_pretrained_vectors
 from regard.models.start import place_start, read_start
+from regard.models.teachers import check_tokens, read_teachers
 from regard.native.library import why_not
 from regard.progress import note, task
 from regard.run_folder import FINISHED, open_run, remove_finished
@@ -114,7 +115,9 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
                 tokenizers = learn_tokenizers(config)
                 check_lengths(config, tokenizers)
                 tokenizers.save(run)
-            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, Tokenizers.load(run))
+            tokenizers = Tokenizers.load(run)
+            check_tokens(config, run, tokenizers)
+            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, tokenizers)
         team.meet()
         count = processes_for(config.train, device)
         if count == 1 or team.size > 1:
@@ -156,7 +159,9 @@ def _train_together(config: Config, run: Path, device: torch.device, team: Team,
     precision = agreed_precision(config, model, run, device, team)
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
-    trainer = Trainer(model, batches, validator, config, run, team, precision, candidates_of(config, tokenizers))
+    teacher = read_teachers(config).model.to(device) if config.train.teachers else None
+    find = candidates_of(config, tokenizers)
+    trainer = Trainer(model, batches, validator, config, run, team, precision, find, teacher)
     if team.leads:
         remove_finished(run)
     outcome = trainer.train(stop)
@@ -178,9 +183,11 @@ def _write_card(path: Path, fresh: str) -> None:
 
 
 def learn_tokenizers(config: Config) -> Tokenizers:
-    """Learn a run's tokenizers from its training text, or take those of the model that it begins with."""
+    """Learn a run's tokenizers from its training text, or take those of the model it begins with or of its teachers."""
     if config.model.start is not None:
         return read_start(config).tokenizers
+    if config.train.teachers:
+        return read_teachers(config).tokenizers
     with task("learning the vocabulary"):
         languages = sorted({target for _, target in config.data.pairs}) if config.data.tags else []
         if config.tokenizer.shared:

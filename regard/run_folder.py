@@ -12,6 +12,7 @@ from regard.errors import ConfigError, RegardError
 from regard.locking import FolderLock
 from regard.models.folder import CONFIG
 from regard.models.start import read_start
+from regard.models.teachers import read_teachers, weights_of_teachers
 from regard.recipe import format_config, load_config
 from regard.train.checkpoint import CHECKPOINTS, CheckpointStore
 from regard.train.log import check_tensorboard
@@ -59,15 +60,17 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
         check_tensorboard()
     if config.model.start is not None and not _has_begun(run):
         read_start(config)
+    if config.train.teachers:
+        read_teachers(config)
     held = hold(run)
     try:
         if not _has_begun(run):
             with explained(run / TEXTS, "removed"):
                 (run / TEXTS).unlink(missing_ok=True)
-        check_texts(config.data, run)
+        check_texts(config.data, run, weights_of_teachers(config))
         sweep(run)
         write_file(run / CONFIG, format_config(config).encode())
-        keep_texts(config.data, run)
+        keep_texts(config.data, run, weights_of_teachers(config))
     except BaseException:
         held.close()
         raise

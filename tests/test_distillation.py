@@ -125,6 +125,22 @@ def test_closest_and_an_ensemble_from_python(tiny_run, config, tmp_path):
     assert json.loads((tmp_path / "run/distilled/0/settings.json").read_text())["choice"] == "closest"
 
 
+def test_what_the_teacher_says_of_each_token_can_be_learned_too(regard, tiny_run, config, tmp_path):
+    recipe, run = tmp_path / "student.toml", tmp_path / "student"
+    recipe.write_text(format_config(config), encoding="utf-8")
+    given = ["distill", tiny_run, "--recipe", recipe, "--run", run, "--beam", "1", "--words", "0.7"]
+    finished = regard(*given, "tokenizer.vocabulary_size=400")
+    assert finished.code == 2
+    assert "a student has its teachers' tokens" in finished.errors
+    assert not run.exists()
+    finished = regard(*given)
+    assert finished.code == 0, finished.errors
+    student = load_config(run / "config.toml")
+    assert student.train.teachers == (str(tiny_run),)
+    assert student.train.distillation == 0.7
+    assert (run / "tokenizer.json").read_bytes() == (tiny_run / "tokenizer.json").read_bytes()
+
+
 def test_what_leads_back_is_learned_as_sources(regard, tiny_run, turned_run, config, tmp_path, monkeypatch):
     def said(self, texts, *arguments, **options):
         to = self.config.data.target_language

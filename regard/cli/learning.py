@@ -151,6 +151,15 @@ def distill(
     original: Annotated[
         float, typer.Option(metavar="X", help="Weight of the original pairs beside the translations; 0: none.", min=0)
     ] = 0.0,
+    words: Annotated[
+        float,
+        typer.Option(
+            metavar="SHARE",
+            help="The share of the target that is what the teachers say of each token; 0: none.",
+            min=0,
+            max=1,
+        ),
+    ] = 0.0,
     average: Average = "probabilities",
     tokenize: Annotated[
         str | None, typer.Option(metavar="NAME", help="BLEU's tokenization at the end.  [default: by the language]")
@@ -180,6 +189,7 @@ def distill(
         back=back or (),
         choice=choose,
         original=original,
+        words=words,
         average=average,
         tokenize=tokenize,
         **vars(search),

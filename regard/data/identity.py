@@ -1,10 +1,10 @@
-"""What the files of a run held when it began, by which it notices that one of them holds other text now."""
+"""What the files of a run held when it began, by which it notices that one of them holds something else now."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from regard.errors import CorpusError
 from regard.progress import task
 
 TEXTS = "texts.json"
+WEIGHTS_SUFFIX = ".safetensors"
 
 Facts = dict[str, Any]
 """Of a file: its bytes and time, which tell cheaply that nothing was touched, and the sha256 of its lines."""
@@ -27,25 +28,29 @@ def files_of(data: DataConfig) -> list[Path]:
     return [Path(file) for file in dict.fromkeys(file for corpus in corpora for file in corpus_files(corpus))]
 
 
-def check_texts(data: DataConfig, run: Path) -> None:
-    """See that every file can be read, and holds what it held when the run in this folder began, if it did."""
-    files = files_of(data)
-    for file in files:
+def check_texts(data: DataConfig, run: Path, weights: Sequence[Path] = ()) -> None:
+    """See that every file can be read, and holds what it held when the run in this folder began, if it did.
+
+    `weights` are files of models that the run learns from, too.
+    """
+    texts = files_of(data)
+    for file in texts:
         check_readable(file)
     known = _read(run / TEXTS)
-    for file in files:
+    for file in (*texts, *weights):
         before = known.get(str(file))
         if before is not None and _changed(file, before):
+            what = ("another model", "that model") if file in weights else ("other text", "that text")
             raise CorpusError(
-                f"{file}: holds other text than when the run in {run} began; put that text back, or choose another "
+                f"{file}: holds {what[0]} than when the run in {run} began; put {what[1]} back, or choose another "
                 "folder with --run"
             )
 
 
-def keep_texts(data: DataConfig, run: Path) -> None:
+def keep_texts(data: DataConfig, run: Path, weights: Sequence[Path] = ()) -> None:
     """Write down what the files hold, as far as that is not known."""
     known, found = _read(run / TEXTS), {}
-    files = [file for file in files_of(data) if file.is_file()]  # a pipe cannot be read twice
+    files = [file for file in (*files_of(data), *weights) if file.is_file()]  # a pipe cannot be read twice
     with task("reading the text", len(files)) as work:
         for file in files:
             found[str(file)] = known.get(str(file)) or _facts(file)
@@ -64,7 +69,7 @@ def _read(path: Path) -> dict[str, Facts]:
 
 
 def _changed(file: Path, before: Facts) -> bool:
-    return file.is_file() and not _touched_by_nobody(file, before) and _digest(raw_lines(file)) != before.get("sha256")
+    return file.is_file() and not _touched_by_nobody(file, before) and _digest(file) != before.get("sha256")
 
 
 def _touched_by_nobody(file: Path, before: Facts) -> bool:
@@ -74,10 +79,18 @@ def _touched_by_nobody(file: Path, before: Facts) -> bool:
 
 def _facts(file: Path) -> Facts:
     now = file.stat()
-    return {"bytes": now.st_size, "time": now.st_mtime_ns, "sha256": _digest(raw_lines(file))}
+    return {"bytes": now.st_size, "time": now.st_mtime_ns, "sha256": _digest(file)}
 
 
-def _digest(lines: Iterable[bytes | None]) -> str:
+def _digest(file: Path) -> str:
+    """Of a text's lines, however it is packed; of weights, all bytes."""
+    if file.suffix != WEIGHTS_SUFFIX:
+        return _digest_of_lines(raw_lines(file))
+    with open(file, "rb") as weights:
+        return hashlib.file_digest(weights, "sha256").hexdigest()
+
+
+def _digest_of_lines(lines: Iterable[bytes | None]) -> str:
     digest = hashlib.sha256()
     for line in lines:
         digest.update(b"\r" if line is None else line + b"\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,8 +22,10 @@ from regard.evaluate.metrics import bleu_metric
 from regard.evaluate.report import Evaluation
 from regard.models.ensemble import Average
 from regard.models.folder import WEIGHTS
+from regard.models.teachers import read_teachers
 from regard.pipeline import TrainResult, train_run
 from regard.progress import note, task
+from regard.recipe import override_config
 from regard.run_folder import check_run, hold
 from regard.search.options import SearchOptions, search_config
 from regard.search.translator import Translator
@@ -118,6 +121,7 @@ def distill_run(
     back: Sequence[str | Path] = (),
     choice: Choice = "likeliest",
     original: float = 0.0,
+    words: float = 0.0,
     average: Average = "probabilities",
     tokenize: str | None = None,
     **search: Unpack[SearchOptions],
@@ -126,10 +130,12 @@ def distill_run(
 
     With `back`, models of the other direction (several: an ensemble), what they make of the targets is learned as
     sources, too. With `original`, the text itself is learned: each pair so many times as often as the recipe would have
-    it. `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
+    it. With `words`, what the teachers say of every token is that share of the target, and the student has their
+    vocabulary. `tokenize` is BLEU's, for the validation at the end. What was interrupted goes on where it was.
     """
     run = Path(run)
     _check(config, len(teachers), original)
+    config = _with_teachers(config, teachers, words)
     check_run(student := student_config(config, run, original, bool(back)), run)
     bleu_metric(config.data.target_language, tokenize)
     held_out = _held_out(config)
@@ -151,6 +157,16 @@ def distill_run(
     teacher = _judged("teacher", translator, config, held_out, tokenize, **asked)
     of_student = _judged("student", Translator.load(run), config, held_out, tokenize)
     return Distilled(training, tuple(chain.from_iterable(taught)), teacher, of_student)
+
+
+def _with_teachers(config: Config, teachers: Sequence[str | Path], words: float) -> Config:
+    """The recipe of a student that learns how likely each word is, too; they are looked at before the work begins."""
+    if not words:
+        return config
+    changes = [f"train.teachers={json.dumps([str(teacher) for teacher in teachers])}", f"train.distillation={words}"]
+    config = override_config(config, changes)
+    read_teachers(config)
+    return config
 
 
 def student_config(config: Config, run: Path, original: float, back: bool = False) -> Config:

@@ -61,8 +61,8 @@ def look_at_text(config: Config, run: Path, folder: Path) -> Text:
     started = time.monotonic()
     if Tokenizers.exist(run):
         tokenizers, origin = Tokenizers.load(run), f"of {run}"
-    elif config.model.start is not None:
-        tokenizers, origin = learn_tokenizers(config), f"of {config.model.start}"
+    elif model := config.vocabulary_of:
+        tokenizers, origin = learn_tokenizers(config), f"of {model}"
     else:
         tokenizers = learn_tokenizers(with_corpora(config, sample.corpora))
         origin = "learned from all the text" if sample.whole else f"learned from {sample.pairs:,} pairs"

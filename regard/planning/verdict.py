@@ -139,7 +139,7 @@ def _notes(config: Config, facts: Facts, expected: Estimate) -> Iterator[str]:
         yield f"The run computes on {facts.device}, whose own memory was not looked at."
     if facts.speed is not None and facts.speed.batch_tokens < config.train.batch_tokens:
         yield f"The speed was measured with batches of {facts.speed.batch_tokens:,} tokens."
-    learned = config.model.start is None
+    learned = config.vocabulary_of is None
     if learned and min(facts.vocabulary) < config.tokenizer.vocabulary_size and not facts.exact:
         yield "The sample did not fill the vocabulary: with all the text, the model will be somewhat larger."
     room = largest_batch(facts)

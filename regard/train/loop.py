@@ -62,6 +62,7 @@ class Trainer:
         team: Team | None = None,
         precision: Precision | None = None,
         find_candidates: FindCandidates | None = None,
+        teacher: SequenceToSequence | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
@@ -69,15 +70,16 @@ class Trainer:
         self.config, self.settings, self.run = config, config.train, run
         self.judged = self.team.judged(model)
         settings = config.train
-        weights = (settings.consistency, settings.self_distillation, settings.risk)
+        weights = (settings.consistency, settings.taught_share, settings.risk)
         objective = Objective(model, settings.label_smoothing, *weights)
         self.objective = self.team.share(objective, self.precision.dtype, step_costs(model, config.train))
         self.session = Session(model, config, run, self.team)
         average = self.session.average
-        teacher = averaged_model(model, average) if average is not None and settings.self_distillation else None
+        if average is not None and settings.self_distillation:
+            teacher = averaged_model(model, average)
         self.passes = Passes(model, settings, self.team, teacher, find_candidates)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
-        self.meter = Meter("self_distillation" if teacher is not None else "consistency")
+        self.meter = Meter(settings.compared)
 
     def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""

@@ -26,7 +26,7 @@ from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
 from regard.train.output_layer import scaled_gradients, slices
 from regard.train.risk import weighted_likelihood
-from regard.train.self_distillation import taught_cross_entropy
+from regard.train.teaching import said_by, taught_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
 """Logits in a chunk: enough rows for a fast matrix product, and 8 MB stay in the cache between the passes over them."""
@@ -110,7 +110,7 @@ def taught_loss(
         _features(model, batch, real),
         model.output.weight,
         model.output.bias,
-        (of_teacher, teacher.output.weight, teacher.output.bias),
+        said_by(teacher, of_teacher),
         targets,
         smoothing,
         share,

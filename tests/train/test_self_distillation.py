@@ -17,7 +17,8 @@ from regard.recipe import override_config, parse_config
 from regard.train import output_layer
 from regard.train.averaging import MovingAverage
 from regard.train.objective import Objective, batch_loss
-from regard.train.self_distillation import averaged_model, taught_cross_entropy
+from regard.train.self_distillation import averaged_model
+from regard.train.teaching import taught_cross_entropy
 
 
 def reference(features, weight, bias, teacher, targets, smoothing, share):
@@ -45,7 +46,7 @@ def pupil_and_teacher(tokens=19, **settings):
 def both_losses(pupil, teacher, targets, smoothing=0.1, share=0.4):
     """Ours and autograd's, and the gradients of each."""
     given = (*pupil, *([] if len(pupil) > 2 else [None]), teacher, targets, smoothing, share)
-    ours, theirs = taught_cross_entropy(*given), reference(*given)
+    ours, theirs = taught_cross_entropy(*given[:3], [given[3]], *given[4:]), reference(*given)
     return ours, theirs, *(torch.autograd.grad(value[0], pupil) for value in (ours, theirs))
 
 
@@ -64,7 +65,7 @@ def test_equals_autograd(smoothing, share, with_bias, chunk_tokens, monkeypatch)
 def test_gradients_are_scaled_as_the_loss_is():
     pupil, teacher, targets = pupil_and_teacher()
     whole, quarter = (
-        torch.autograd.grad(taught_cross_entropy(*pupil, teacher, targets, 0.1, 0.5)[0] * factor, pupil)
+        torch.autograd.grad(taught_cross_entropy(*pupil, [teacher], targets, 0.1, 0.5)[0] * factor, pupil)
         for factor in (1.0, 0.25)
     )
     for one, other in zip(whole, quarter, strict=True):
