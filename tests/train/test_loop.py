@@ -294,6 +294,28 @@ def test_the_mean_of_the_best_checkpoints_is_taken_where_it_is_no_worse(corpus, 
         torch.testing.assert_close(tensor, sum(each.tensors()[prefix + name] for each in best) / 2)
 
 
+def test_who_judges_alone_has_all_cores(corpus, tmp_path, monkeypatch):
+    seen, before = [], validation.Validator.judge
+
+    def judge(self, *given):
+        seen.append(torch.get_num_threads())
+        return before(self, *given)
+
+    monkeypatch.setattr(validation.Validator, "judge", judge)
+    config = recipe(corpus, "train.threads=3", "train.processes=1", "train.max_steps=2", "train.validate_every=2")
+    original, steps = loop.Trainer._step, []
+
+    def step(self, *given):
+        torch.set_num_threads(1)  # as in one of three processes
+        steps.append(torch.get_num_threads())
+        return original(self, *given)
+
+    monkeypatch.setattr(loop.Trainer, "_step", step)
+    train_run(config, tmp_path)
+    assert set(seen) == {3}
+    assert set(steps) == {1}
+
+
 def test_epochs_limit_a_run(corpus, tmp_path):
     result = train_run(recipe(corpus, "train.max_epochs=2", "train.max_steps=10000"), tmp_path / "run")
     assert result.outcome.epochs == 2
