@@ -48,7 +48,8 @@ def distill(
 ) -> Distilled:
     """Train what a recipe describes on its training text as teachers translate it; several are an ensemble.
 
-    `options` are those of `regard.distillation.run.distill_run`: `back`, `choice`, `original`, `beam` and others.
+    `options` are those of `regard.distillation.run.distill_run`: `back`, `choice`, `original`, `words`, `beam` and
+    others.
     """
     from regard.distillation.run import distill_run
     from regard.recipe import load_config, override_config

@@ -30,7 +30,7 @@ from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, LoadedModel
 from regard.models.pretrained import place_pretrained_vectors
 from regard.models.start import place_start, read_start
-from regard.models.teachers import check_tokens, read_teachers
+from regard.models.teachers import read_teachers
 from regard.native.library import why_not
 from regard.progress import note, task
 from regard.run_folder import FINISHED, open_run, remove_finished
@@ -115,9 +115,7 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
                 tokenizers = learn_tokenizers(config)
                 check_lengths(config, tokenizers)
                 tokenizers.save(run)
-            tokenizers = Tokenizers.load(run)
-            check_tokens(config, run, tokenizers)
-            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, tokenizers)
+            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, Tokenizers.load(run))
         team.meet()
         count = processes_for(config.train, device)
         if count == 1 or team.size > 1:
@@ -159,7 +157,7 @@ def _train_together(config: Config, run: Path, device: torch.device, team: Team,
     precision = agreed_precision(config, model, run, device, team)
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
-    teacher = read_teachers(config).model.to(device) if config.train.teachers else None
+    teacher = read_teachers(config).model.to(device).requires_grad_(False) if config.train.teachers else None
     find = candidates_of(config, tokenizers)
     trainer = Trainer(model, batches, validator, config, run, team, precision, find, teacher)
     if team.leads:
@@ -187,7 +185,7 @@ def learn_tokenizers(config: Config) -> Tokenizers:
     if config.model.start is not None:
         return read_start(config).tokenizers
     if config.train.teachers:
-        return read_teachers(config).tokenizers
+        return Tokenizers.load(Path(config.train.teachers[0]))
     with task("learning the vocabulary"):
         languages = sorted({target for _, target in config.data.pairs}) if config.data.tags else []
         if config.tokenizer.shared:
@@ -257,7 +255,8 @@ def _greedy_bleu(config: Config, tokenizers: Tokenizers) -> Bleu:
 
     def score(model: SequenceToSequence) -> float:
         translator = Translator(LoadedModel(model, greedy, tokenizers))
-        return mean(_bleu(translator.between(*languages), pairs) for languages, pairs in sets.items())
+        with torch_threads(threads_for(config.train, processes=1)):  # other processes wait: their cores are free
+            return mean(_bleu(translator.between(*languages), pairs) for languages, pairs in sets.items())
 
     return score
 

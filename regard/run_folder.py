@@ -12,7 +12,7 @@ from regard.errors import ConfigError, RegardError
 from regard.locking import FolderLock
 from regard.models.folder import CONFIG
 from regard.models.start import read_start
-from regard.models.teachers import read_teachers, weights_of_teachers
+from regard.models.teachers import check_teachers, files_of_teachers
 from regard.recipe import format_config, load_config
 from regard.train.checkpoint import CHECKPOINTS, CheckpointStore
 from regard.train.log import check_tensorboard
@@ -60,17 +60,16 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
         check_tensorboard()
     if config.model.start is not None and not _has_begun(run):
         read_start(config)
-    if config.train.teachers:
-        read_teachers(config)
+    check_teachers(config, run)
     held = hold(run)
     try:
         if not _has_begun(run):
             with explained(run / TEXTS, "removed"):
                 (run / TEXTS).unlink(missing_ok=True)
-        check_texts(config.data, run, weights_of_teachers(config))
+        check_texts(config.data, run, files_of_teachers(config))
         sweep(run)
         write_file(run / CONFIG, format_config(config).encode())
-        keep_texts(config.data, run, weights_of_teachers(config))
+        keep_texts(config.data, run, files_of_teachers(config))
     except BaseException:
         held.close()
         raise
@@ -102,11 +101,13 @@ def _has_begun(run: Path) -> bool:
 
 
 def _unlike_its_checkpoints(before: TrainConfig, now: TrainConfig) -> str | None:
-    """The first key of `train` without which a checkpoint cannot be used, or its score not be compared."""
+    """The first key of `train` without which a checkpoint cannot be used, or its score or loss not be compared."""
     if "muon" in (before.optimiser, now.optimiser) and before.optimiser != now.optimiser:
         return "optimiser"
     if now.ema and not before.ema:
         return "ema"
+    if before.teachers != now.teachers:
+        return "teachers"
     if before.choose_by != now.choose_by:
         return "choose_by"
     if now.choose_by == "bleu" and before.validation_sentences != now.validation_sentences:

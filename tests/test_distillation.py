@@ -132,6 +132,9 @@ def test_what_the_teacher_says_of_each_token_can_be_learned_too(regard, tiny_run
     finished = regard(*given, "tokenizer.vocabulary_size=400")
     assert finished.code == 2
     assert "a student has its teachers' tokens" in finished.errors
+    finished = regard(*given, "train.consistency=1.0", "model.dropout=0.1")
+    assert finished.code == 2
+    assert "`train.consistency`, and learning from teachers word by word does without" in finished.errors
     assert not run.exists()
     finished = regard(*given)
     assert finished.code == 0, finished.errors

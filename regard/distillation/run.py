@@ -22,7 +22,7 @@ from regard.evaluate.metrics import bleu_metric
 from regard.evaluate.report import Evaluation
 from regard.models.ensemble import Average
 from regard.models.folder import WEIGHTS
-from regard.models.teachers import read_teachers
+from regard.models.teachers import check_teachers
 from regard.pipeline import TrainResult, train_run
 from regard.progress import note, task
 from regard.recipe import override_config
@@ -137,6 +137,7 @@ def distill_run(
     _check(config, len(teachers), original)
     config = _with_teachers(config, teachers, words)
     check_run(student := student_config(config, run, original, bool(back)), run)
+    check_teachers(student, run)
     bleu_metric(config.data.target_language, tokenize)
     held_out = _held_out(config)
     translator = Translator.load(*teachers, average=average)
@@ -160,13 +161,16 @@ def distill_run(
 
 
 def _with_teachers(config: Config, teachers: Sequence[str | Path], words: float) -> Config:
-    """The recipe of a student that learns how likely each word is, too; they are looked at before the work begins."""
+    """The recipe of a student that learns how likely each word is, too."""
     if not words:
         return config
-    changes = [f"train.teachers={json.dumps([str(teacher) for teacher in teachers])}", f"train.distillation={words}"]
-    config = override_config(config, changes)
-    read_teachers(config)
-    return config
+    if config.train.consistency or config.train.self_distillation:
+        key = "consistency" if config.train.consistency else "self_distillation"
+        raise ConfigError(
+            f"the recipe has `train.{key}`, and learning from teachers word by word does without: set it to 0"
+        )
+    names = json.dumps([str(teacher) for teacher in teachers], ensure_ascii=False)
+    return override_config(config, [f"train.teachers={names}", f"train.distillation={words}"])
 
 
 def student_config(config: Config, run: Path, original: float, back: bool = False) -> Config:
@@ -222,7 +226,7 @@ def _note_differences(side: _Side, config: Config) -> None:
         note(f"the {'model that leads back' if side.back else 'teacher'} lower-cases all text, so {what}")
     if side.back:
         return
-    if teacher.config.tokenizer.vocabulary_size != config.tokenizer.vocabulary_size:
+    if config.vocabulary_of is None and teacher.config.tokenizer.vocabulary_size != config.tokenizer.vocabulary_size:
         sizes = teacher.config.tokenizer.vocabulary_size, config.tokenizer.vocabulary_size
         note("the student learns a vocabulary of its own ({1:,} tokens; the teacher's recipe: {0:,})".format(*sizes))
 

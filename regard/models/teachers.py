@@ -6,24 +6,30 @@ from pathlib import Path
 
 from regard.config import Config
 from regard.data.tokenizer import Tokenizers
-from regard.errors import ConfigError, InputError
+from regard.errors import ConfigError, InputError, ModelFolderError
 from regard.models.ensemble import load_ensemble
-from regard.models.folder import WEIGHTS, LoadedModel
+from regard.models.folder import CONFIG, WEIGHTS, LoadedModel
+from regard.models.start import read_start
 
 FREE = {"dropout", "dropout_side"}
 """Keys of `tokenizer` that may differ from the teachers': all others say what the tokens are."""
 
 
-def weights_of_teachers(config: Config) -> list[Path]:
+def files_of_teachers(config: Config) -> list[Path]:
     """The files by which one can tell that a teacher is still the same."""
-    return [Path(folder) / WEIGHTS for folder in config.train.teachers]
+    return [Path(folder) / file for folder in dict.fromkeys(config.train.teachers) for file in (WEIGHTS, CONFIG)]
+
+
+def bytes_of_teachers(config: Config) -> int:
+    """What the weights of all teachers take in the memory of each process."""
+    return sum((Path(folder) / WEIGHTS).stat().st_size for folder in config.train.teachers)
 
 
 def read_teachers(config: Config) -> LoadedModel:
     """The models of `train.teachers`, several as one; they must know the languages and the tokens of a student."""
     try:
         loaded = load_ensemble(config.train.teachers)
-    except InputError as error:
+    except (InputError, ModelFolderError) as error:
         raise ConfigError(f"`train.teachers`: {error}") from None
     first = f"the model of `train.teachers` ({config.train.teachers[0]})"
     ours, theirs = (each.tokenizer.model_dump(exclude=FREE) for each in (config, loaded.config))
@@ -48,14 +54,20 @@ def read_teachers(config: Config) -> LoadedModel:
     return loaded
 
 
-def check_tokens(config: Config, run: Path, tokenizers: Tokenizers) -> None:
-    """Refuse teachers whose tokens are not those of a run that has its own already."""
+def check_teachers(config: Config, run: Path) -> None:
+    """Refuse teachers that do not suit, or whose tokens are not those that a run has, or will begin with."""
     if not config.train.teachers:
         return
     taught = read_teachers(config).tokenizers
+    if Tokenizers.exist(run):
+        own, whose = Tokenizers.load(run), f"the run in {run}"
+    elif config.model.start is not None:
+        own, whose = read_start(config).tokenizers, f"`model.start` ({config.model.start})"
+    else:
+        return
     for side in ("source", "target"):
-        if getattr(taught, side).to_json() != getattr(tokenizers, side).to_json():
+        if getattr(taught, side).to_json() != getattr(own, side).to_json():
             raise ConfigError(
-                f"the {side} vocabulary of the run in {run} is not that of `train.teachers` "
-                f"({config.train.teachers[0]}): a student has its teachers' tokens"
+                f"the {side} vocabulary of {whose} is not that of `train.teachers` ({config.train.teachers[0]}), and a "
+                "student has its teachers' tokens: choose another folder with --run, or other models"
             )

@@ -64,8 +64,9 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     at_the_end = 1 + means  # the weights that may be chosen are judged once more
     judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
     # where there are others of two passes, steps of one were not tried, and take about half the time; of a pass and a
-    # teacher's, which has no gradients, about three quarters
-    share = 1 / 2 if config.train.consistency else 1 / 4 if config.train.self_distillation else 0.0
+    # teacher's, which has no gradients, about three quarters; teachers are taken to be of the model's size
+    taught = len(config.train.teachers) or bool(config.train.self_distillation)
+    share = 1 / 2 if config.train.consistency else taught / (taught + 3)
     saved = share * min(steps, config.train.steps_of_one_pass)
     added = (1 - share) * _passes_for_risk(config) * max(0, steps - config.train.risk_after)
     training = (steps - saved + added) * step

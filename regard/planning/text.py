@@ -12,6 +12,7 @@ from regard.config import Config, CorpusConfig
 from regard.data.pools import Pool, PoolMaker
 from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers
+from regard.models.teachers import check_teachers
 from regard.pipeline import learn_tokenizers
 from regard.planning.facts import Epoch
 from regard.planning.sample import Sample, take_sample
@@ -55,6 +56,7 @@ class Text:
 
 def look_at_text(config: Config, run: Path, folder: Path) -> Text:
     """Draw a sample into `folder`, and tokenize it as the run in `run` does or would."""
+    check_teachers(config, run)
     (folder / "sample").mkdir()
     with task("reading a sample of the text"):
         sample = take_sample(config.data.train, config.data, folder / "sample", seed=config.seed)

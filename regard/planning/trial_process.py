@@ -17,11 +17,11 @@ from typing import Any, TextIO
 from regard.config import Config
 from regard.errors import RegardError
 from regard.models.folder import load_model, model_weights
-from regard.pipeline import build_validator, train_run
+from regard.pipeline import build_validator, device_of, train_run
 from regard.planning.machine import own_memory
 from regard.recipe import load_config
 from regard.train.checkpoint import CHECKPOINTS, Checkpoint, CheckpointStore
-from regard.train.processes import end_with
+from regard.train.processes import end_with, processes_for
 from regard.train.signals import Interrupted
 from regard.train.threads import threads_for, torch_threads
 from regard.train.validation import Validator
@@ -54,7 +54,7 @@ def judge(config: Config, run: Path) -> dict[str, Any]:
     loaded = load_model(run)
     validator = build_validator(config, loaded.tokenizers)
     assert validator is not None
-    with torch_threads(threads_for(config.train, processes=1)):  # who judges has all cores to itself
+    with torch_threads(threads_for(config.train, processes_for(config.train, device_of(config)))):
         started = time.monotonic()
         Validator(validator.batches).judge(loaded.model, model_weights(loaded.model))
         figures["loss_seconds"] = time.monotonic() - started

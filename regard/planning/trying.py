@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from regard.config import Config, CorpusConfig
+from regard.models.teachers import bytes_of_teachers
 from regard.planning.facts import Costs, Epoch, Memory, Speed
 from regard.planning.sample import take_sample, write_pairs
 from regard.planning.text import Text, with_corpora
@@ -38,8 +39,8 @@ class Tried:
 
 
 def state_bytes(config: Config, parameters: int) -> float:
-    """Weights, their gradients, two means of the optimiser, and the moving average, in 32 bits."""
-    return 4.0 * parameters * (5 if config.train.ema else 4)
+    """Weights, their gradients, two means of the optimiser, and the moving average, in 32 bits; those of teachers."""
+    return 4.0 * parameters * (5 if config.train.ema else 4) + bytes_of_teachers(config)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,6 @@ from regard.train.session import Session
 from regard.train.signals import Interrupted, StopRequest
 from regard.train.standing import Standing
 from regard.train.team import Team
-from regard.train.threads import threads_for, torch_threads
 from regard.train.validation import Validation, Validator
 
 
@@ -258,8 +257,7 @@ class Trainer:
         if self.validator is None:
             return None, False
         try:
-            with self._all_cores():
-                validation = self.validator.judge(self.judged, weights, stop.at_once)
+            validation = self.validator.judge(self.judged, weights, stop.at_once)
         except Interrupted:  # the run will judge this step when it goes on
             return None, True
         standing, score = self.session.standing, self._score(validation)
@@ -314,12 +312,7 @@ class Trainer:
         return validation, chosen
 
     def _judge(self, weights: dict[str, Tensor]) -> Validation | None:
-        with self._all_cores():
-            return self.validator.judge(self.judged, weights) if self.validator is not None else None
-
-    def _all_cores(self) -> AbstractContextManager[None]:
-        """While one process judges, the others of this machine wait, and their cores are free."""
-        return torch_threads(threads_for(self.settings, processes=1))
+        return self.validator.judge(self.judged, weights) if self.validator is not None else None
 
     def _score(self, validation: Validation) -> float:
         return validation.score(self.settings.choose_by)

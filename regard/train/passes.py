@@ -43,6 +43,8 @@ class Passes:
     ) -> None:
         if settings.risk and find_candidates is None:
             raise ValueError("train.risk needs something that finds candidates")
+        if settings.teachers and teacher is None:
+            raise ValueError("train.teachers needs the model of these teachers")
         self._model, self._settings, self._team = model, settings, team
         self._teacher, self._find = teacher, find_candidates
 

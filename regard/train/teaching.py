@@ -33,6 +33,8 @@ LEAST = 1e-30
 def said_by(teacher: SequenceToSequence, features: Tensor) -> list[Said]:
     """What each member of a teacher says, from its features [N, D], which several members have side by side."""
     members = teacher.each() if isinstance(teacher, Ensemble) else [teacher]
+    if isinstance(teacher, Ensemble) and teacher.average != "probabilities":
+        raise ValueError("what teachers say is the mean of their probabilities")
     widths = [member.output.in_features for member in members]
     parts = torch.split(features, widths, dim=-1)
     return [

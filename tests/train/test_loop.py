@@ -294,26 +294,26 @@ def test_the_mean_of_the_best_checkpoints_is_taken_where_it_is_no_worse(corpus, 
         torch.testing.assert_close(tensor, sum(each.tensors()[prefix + name] for each in best) / 2)
 
 
-def test_who_judges_alone_has_all_cores(corpus, tmp_path, monkeypatch):
-    seen, before = [], validation.Validator.judge
+def test_who_translates_to_judge_has_all_cores(corpus, tmp_path, monkeypatch):
+    translating, stepping = [], []
+    original, step = pipeline._bleu, loop.Trainer._step
 
-    def judge(self, *given):
-        seen.append(torch.get_num_threads())
-        return before(self, *given)
+    def bleu(*given):
+        translating.append(torch.get_num_threads())
+        return original(*given)
 
-    monkeypatch.setattr(validation.Validator, "judge", judge)
-    config = recipe(corpus, "train.threads=3", "train.processes=1", "train.max_steps=2", "train.validate_every=2")
-    original, steps = loop.Trainer._step, []
+    def stepped(self, *given):
+        if not stepping:
+            torch.set_num_threads(1)  # as in one of three processes
+        stepping.append(torch.get_num_threads())
+        return step(self, *given)
 
-    def step(self, *given):
-        torch.set_num_threads(1)  # as in one of three processes
-        steps.append(torch.get_num_threads())
-        return original(self, *given)
-
-    monkeypatch.setattr(loop.Trainer, "_step", step)
-    train_run(config, tmp_path)
-    assert set(seen) == {3}
-    assert set(steps) == {1}
+    monkeypatch.setattr(pipeline, "_bleu", bleu)
+    monkeypatch.setattr(loop.Trainer, "_step", stepped)
+    settings = ("train.threads=3", "train.processes=1", "train.validation_sentences=3")
+    train_run(recipe(corpus, *settings, "train.max_steps=4", "train.validate_every=2"), tmp_path)
+    assert set(translating) == {3}
+    assert stepping == [1, 1, 1, 1]
 
 
 def test_epochs_limit_a_run(corpus, tmp_path):

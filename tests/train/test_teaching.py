@@ -16,10 +16,14 @@ from regard.errors import ConfigError, CorpusError, RegardError
 from regard.models import build_model
 from regard.models.ensemble import Ensemble
 from regard.pipeline import train_run
+from regard.planning.plan import plan_run
+from regard.planning.trying import state_bytes
 from regard.recipe import override_config, parse_config
 from regard.train import output_layer
 from regard.train.objective import Objective
+from regard.train.passes import Passes
 from regard.train.teaching import said_by, taught_cross_entropy
+from regard.train.team import Team
 
 
 def three_teachers(features, weight, bias):
@@ -185,9 +189,60 @@ def test_a_run_with_a_vocabulary_of_its_own_takes_no_teachers(config, tmp_path):
     for file in (corpus.source, corpus.target):
         text = Path(file).read_text(encoding="utf-8")
         Path(file).write_text(text.replace("apples", "oranges"), encoding="utf-8")
-    train_run(override_config(config, ["train.teachers=[]", "train.max_steps=1"]), tmp_path / "own")
+    plain = override_config(config, ["train.teachers=[]", "train.max_steps=1"])
+    train_run(plain, tmp_path / "own")
+    shutil.rmtree(tmp_path / "own/checkpoints")
+    before = (tmp_path / "own/config.toml").read_bytes()
+    (tmp_path / "own/finished.json").unlink()
     with pytest.raises(ConfigError, match=r"the source vocabulary of the run in .* is not that of `train.teachers`"):
         train_run(config, tmp_path / "own")
+    assert (tmp_path / "own/config.toml").read_bytes() == before
+    began = override_config(config, [f"model.start={tmp_path / 'own'}"])
+    with pytest.raises(ConfigError, match=r"vocabulary of `model.start` \(.*own\) is not that of `train.teachers`"):
+        train_run(began, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("teachers", ["[]", '["{0}"]'])
+def test_a_run_keeps_to_its_teachers(teachers, config, tiny_run, tmp_path, monkeypatch):
+    train_killed_at(14, config, tmp_path / "run", monkeypatch)
+    other = override_config(config, ["train.teachers=" + teachers.format(tiny_run)])
+    with pytest.raises(ConfigError, match=r"its checkpoints were made with `train.teachers` = "):
+        train_run(other, tmp_path / "run")
+
+
+def test_positions_that_a_teacher_has_not_learned_are_refused(config, tmp_path):
+    learned = ["train.teachers=[]", "model.positions=learned", "model.max_positions=40", "data.max_tokens=39"]
+    train_run(override_config(config, [*learned, "train.max_steps=1"]), tmp_path / "teacher")
+    student = override_config(config, [f'train.teachers=["{tmp_path / "teacher"}"]', "data.max_tokens=40"])
+    with pytest.raises(ConfigError, match=r"learned positions for 39 tokens and a mark: set `data.max_tokens` to 39"):
+        train_run(student, tmp_path / "student")
+
+
+def test_a_trainer_needs_the_models_that_teach(config):
+    with pytest.raises(ValueError, match=r"train.teachers needs the model"):
+        Passes(a_model(), config.train, Team(), None, None)
+
+
+def test_separate_vocabularies_and_teachers_of_several_shapes(config, tmp_path):
+    apart = override_config(config, ["tokenizer.shared=false", "model.tie=target", "train.max_steps=4"])
+    for name, width in (("one", 16), ("two", 24)):
+        train_run(override_config(apart, ["train.teachers=[]", f"model.width={width}"]), tmp_path / name)
+    teachers = json.dumps([str(tmp_path / name) for name in ("one", "two")])
+    train_run(override_config(apart, [f"train.teachers={teachers}", "train.ema=0.9"]), tmp_path / "student")
+    for side in ("source", "target"):
+        tokens = [(tmp_path / name / f"tokenizer.{side}.json").read_bytes() for name in ("two", "student")]
+        assert tokens[0] == tokens[1]
+
+
+def test_a_plan_knows_of_teachers(config, tiny_run, tmp_path):
+    plan = plan_run(config, tmp_path / "run", 1)
+    assert f"of {tiny_run}" in plan.to_text()
+    plain = override_config(config, ["train.teachers=[]"])
+    weights = (tiny_run / "model.safetensors").stat().st_size
+    assert state_bytes(config, 100) == state_bytes(plain, 100) + 2 * weights
+    with pytest.raises(ConfigError, match="does not translate xx to fr"):
+        plan_run(override_config(config, ["data.source_language=xx"]), tmp_path / "run", 1)
 
 
 @pytest.mark.slow
