@@ -294,11 +294,16 @@ def test_a_run_that_goes_on_counts_on_and_has_no_figures_meanwhile(tmp_path, mon
 
 
 def test_recipes_that_mirror_others():
-    best, raw, french = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-de", "en-de-raw", "en-fr"))
-    assert raw.model_copy(update={"data": best.data}) == best
+    names = ("en-de", "en-de-quick", "en-de-raw", "en-fr", "en-de-fr", "en-de-both")
+    best, quick, raw, french, two, both = (load_config(RECIPES / f"multi30k-{name}.toml") for name in names)
+    seldom = {"train": quick.train.model_copy(update={"validate_every": 500})}
+    assert raw == quick.model_copy(update={"data": raw.data, **seldom})
+    assert raw.data.model_dump_json() == quick.data.model_dump_json().replace("/tok/", "/raw/")
     assert french.model_copy(update={"data": best.data, "search": best.search}) == best
     assert french.search.model_copy(update={"alpha": best.search.alpha}) == best.search
-    assert raw.data.model_dump_json() == best.data.model_dump_json().replace("/tok/", "/raw/")
+    longer = seldom["train"].model_copy(update={"max_steps": 5000, "dropout_warmup": 5000})
+    assert both == quick.model_copy(update={"data": both.data, "train": longer})
+    assert two == both.model_copy(update={"data": two.data, "tokenizer": two.tokenizer})
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
     for ours, theirs in zip(
