@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from narrow_child import assert_says
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
 from two_logits import a_batch, a_model, leaves, train_killed_at, training_lines
@@ -70,28 +69,6 @@ def test_gradients_are_scaled_as_the_loss_is():
     )
     for one, other in zip(whole, quarter, strict=True):
         torch.testing.assert_close(one, 4 * other)
-
-
-IN_A_CHILD = """
-import torch
-from test_self_distillation import both_losses, pupil_and_teacher
-
-for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
-    given = pupil_and_teacher(tokens=64, vocabulary=4000, dtype=torch.float32)
-    expected, _, wanted, _ = both_losses(*given)
-    with torch.autocast("cpu", dtype=dtype):
-        losses, _, got, _ = both_losses(*given)
-    torch.testing.assert_close(losses[0], expected[0], rtol=1e-2, atol=0)
-    for ours, theirs in zip(got, wanted):
-        assert ours.dtype is torch.float32
-        assert not torch.equal(ours, theirs)
-        assert (ours - theirs).norm() < tolerance * theirs.norm()
-print("near")
-"""
-
-
-def test_is_near_where_products_are_narrow():
-    assert_says("near", IN_A_CHILD)
 
 
 @pytest.mark.skipif(native.library() is None, reason=f"no kernels here: {native.why_not()}")

@@ -86,14 +86,16 @@ import torch
 from test_teaching import both_losses, given_losses
 
 for dtype, tolerance in ((torch.bfloat16, 2e-2), (torch.float16, 3e-3)):
-    given = given_losses(tokens=64, vocabulary=4000, dtype=torch.float32)
-    expected, _, wanted, _ = both_losses(*given)
-    with torch.autocast("cpu", dtype=dtype):
-        losses, _, got, _ = both_losses(*given)
-    torch.testing.assert_close(losses[0], expected[0], rtol=1e-2, atol=0)
-    for ours, theirs in zip(got, wanted):
-        assert ours.dtype is torch.float32
-        assert (ours - theirs).norm() < tolerance * theirs.norm()
+    pupil, teachers, targets = given_losses(tokens=64, vocabulary=4000, dtype=torch.float32)
+    for some in (teachers[:1], teachers):
+        expected, _, wanted, _ = both_losses(pupil, some, targets)
+        with torch.autocast("cpu", dtype=dtype):
+            losses, _, got, _ = both_losses(pupil, some, targets)
+        torch.testing.assert_close(losses[0], expected[0], rtol=1e-2, atol=0)
+        for ours, theirs in zip(got, wanted):
+            assert ours.dtype is torch.float32
+            assert not torch.equal(ours, theirs)
+            assert (ours - theirs).norm() < tolerance * theirs.norm()
 print("near")
 """
 
