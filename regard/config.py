@@ -229,6 +229,12 @@ class TrainConfig(Section):
     distillation: float = Field(
         0.5, gt=0, le=1, description="with teachers: the share of the target that is what they say"
     )
+    teacher_tokens: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="with teachers: ask them once, and keep so many of the likeliest tokens; 0: ask at every step",
+    )
     risk: float = Field(
         0.0, ge=0, description="minimum risk training: weight of the expected cost of likely translations; 0: none"
     )
@@ -395,6 +401,11 @@ class Config(Section):
         for other in ("consistency", "self_distillation", "shard"):
             if self.train.teachers and getattr(self.train, other):
                 raise ValueError(f"`train.teachers` and `train.{other}` do not go together: leave one of them out")
+        if self.train.teacher_tokens and self.tokenizer.dropout:
+            raise ValueError(
+                "`train.teacher_tokens` keeps what teachers say of the text's tokens, and `tokenizer.dropout` makes "
+                "others each time: set one of them to 0"
+            )
         if self.train.risk and self.train.shard:
             raise ValueError("`train.risk` searches with whole weights in each process: leave `train.shard` false")
         if self.train.choose_by == "bleu" and not self.train.validation_sentences:

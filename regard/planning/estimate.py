@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from regard.config import Config
 from regard.planning.facts import MEMORY_SHARE, Costs, Facts, Speed
+from regard.train.sayings import bytes_of_sayings
 
 
 @dataclass(frozen=True)
@@ -18,10 +19,11 @@ class Time:
     validating: float
     saving: float
     preparing: float
+    asking: float = 0.0
 
     @property
     def total(self) -> float:
-        return self.training + self.validating + self.saving + self.preparing
+        return self.training + self.validating + self.saving + self.preparing + self.asking
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ def estimate(config: Config, facts: Facts) -> Estimate:
         time = _time(config, facts.speed, facts.costs, tokens, steps, validations)
         weights = 4 * sum(facts.parameters.values())
         disk = kept * facts.costs.checkpoint_bytes + 2 * weights + facts.costs.prepared_bytes
+        disk += epoch.target_tokens * bytes_of_sayings(config, facts.vocabulary[1])
     memory = facts.memory.needed(train.batch_tokens, facts.processes)
     return Estimate(per_epoch, tokens, steps, steps / per_epoch, validations, kept, memory, time, disk)
 
@@ -70,7 +73,8 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     saved = share * min(steps, config.train.steps_of_one_pass)
     added = (1 - share) * _passes_for_risk(config) * max(0, steps - config.train.risk_after)
     training = (steps - saved + added) * step
-    return Time(step, training, judging, validations * costs.checkpoint_seconds, costs.preparation_seconds)
+    saving = validations * costs.checkpoint_seconds
+    return Time(step, training, judging, saving, costs.preparation_seconds, costs.asking_seconds or 0.0)
 
 
 def _passes_for_risk(config: Config) -> float:

@@ -83,6 +83,8 @@ class Costs:
     checkpoint_seconds: float
     checkpoint_bytes: int
     prepared_bytes: int
+    asking_seconds: float | None = None
+    """Where teachers are asked once."""
 
 
 @dataclass(frozen=True)

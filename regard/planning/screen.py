@@ -58,7 +58,8 @@ def _needs(facts: Facts, expected: Estimate) -> Iterator[tuple[str, str]]:
         yield "memory", f"{gigabytes(expected.memory)}{least}{each}, of {gigabytes(machine.memory)} free"
     if expected.disk is not None and facts.costs is not None:
         size = gigabytes(facts.costs.checkpoint_bytes)
-        kept = f"up to {expected.checkpoints} checkpoints of {size}, the prepared text, the model"
+        said = ", what the teachers say" if facts.costs.asking_seconds is not None else ""
+        kept = f"up to {expected.checkpoints} checkpoints of {size}, the prepared text{said}, the model"
         yield "disk", f"{gigabytes(expected.disk)} of {gigabytes(machine.disk)} free: {kept}"
 
 
@@ -76,6 +77,8 @@ def _time(facts: Facts, speed: Speed, costs: Costs, expected: Estimate, time: Ti
         yield "", f"{long_duration(time.validating):>14}  validating {expected.validations:,} times, {each} each"
     yield "", f"{long_duration(time.saving):>14}  saving {expected.validations:,} checkpoints"
     yield "", f"{long_duration(time.preparing):>14}  learning the vocabulary, preparing the text"
+    if costs.asking_seconds is not None:
+        yield "", f"{long_duration(time.asking):>14}  asking the teachers"
     yield "", f"{long_duration(time.total):>14}  in all"
 
 

@@ -87,9 +87,15 @@ class Trying:
             second = self._longest(process, batch)
             memory = Memory.through((small, first.peak), (batch, second.peak), second.files)
         work.advance(1, "the longest batch is measured")
-        speed, trial = self._steps(process, batch, second.seconds[-1])
+        asks_once = bool(self.config.train.teachers and self.config.train.teacher_tokens)
+        without = {"teachers": (), "teacher_tokens": 0} if asks_once else {}
+        speed, trial = self._steps("steps", process, batch, second.seconds[-1], **without)
+        asking = None
+        if asks_once:
+            taught, _ = self._steps("taught", process, batch, second.seconds[-1], teacher_tokens=0)
+            asking = self.text.factor * self.epoch.target_tokens * seconds_more(taught, speed)
         work.advance(1, "steps are measured")
-        costs = self._costs(process)
+        costs = replace(self._costs(process), asking_seconds=asking)
         work.advance(1, "validation and checkpoint are measured")
         return Tried(memory.raised(batch, trial.peak), killed_at, speed, costs)
 
@@ -112,17 +118,18 @@ class Trying:
         corpora = (CorpusConfig(pairs=str(pairs)),)
         return process.train(trial_config(with_corpora(self.config, corpora), **settings), run)
 
-    def _steps(self, process: TrialProcess, batch: int, seconds: float) -> tuple[Speed, Trial]:
-        """Steps as the run makes them, with as many batches each as there is time for."""
+    def _steps(self, name: str, process: TrialProcess, batch: int, seconds: float, **other: Any) -> tuple[Speed, Trial]:
+        """Steps as the run makes them, or with other settings, with as many batches each as there is time for."""
         accumulate = self.config.train.accumulate * max(1, self.config.train.batch_tokens // batch)
         seconds_a_batch = max(seconds, 1e-3) / self.processes
         if accumulate * seconds_a_batch * (FEWEST_STEPS + WARM_UP) > MEASURING_SECONDS:
             accumulate = 1
         affordable = int(MEASURING_SECONDS / (accumulate * seconds_a_batch))
         steps = min(self.steps, max(FEWEST_STEPS, affordable))
-        run = self._new_run("steps")
+        run = self._new_run(name)
         (run / "prepared").symlink_to(self.text.home.resolve())
         settings = dict(batch_tokens=batch, accumulate=accumulate, processes=self.processes, max_steps=steps + WARM_UP)
+        settings |= other
         trial = process.train(trial_config(with_corpora(self.config, self.text.sample.corpora), **settings), run)
         return Speed(trial.speed, len(trial.speeds), batch, accumulate, self.processes), trial
 
@@ -159,6 +166,11 @@ class Trying:
         run.mkdir()
         self.text.tokenizers.save(run)
         return run
+
+
+def seconds_more(slow: Speed, fast: Speed) -> float:
+    """What a target token takes longer at one speed than at another."""
+    return max(0.0, 1 / slow.tokens_per_second - 1 / fast.tokens_per_second)
 
 
 def validation_seconds(figures: dict[str, Any], sentences: int, sampled: int, total: int) -> float:

@@ -27,6 +27,7 @@ from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.passes import Passes
 from regard.train.precision import Precision
 from regard.train.risk import FindCandidates
+from regard.train.sayings import Sayings
 from regard.train.schedule import dropout_share, learning_rate
 from regard.train.self_distillation import averaged_model
 from regard.train.session import Session
@@ -62,7 +63,7 @@ class Trainer:
         team: Team | None = None,
         precision: Precision | None = None,
         find_candidates: FindCandidates | None = None,
-        teacher: SequenceToSequence | None = None,
+        teacher: SequenceToSequence | Sayings | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()

@@ -26,7 +26,9 @@ from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
 from regard.train.output_layer import scaled_gradients, slices
 from regard.train.risk import weighted_likelihood
-from regard.train.teaching import said_by, taught_cross_entropy
+from regard.train.sayings import Sayings
+from regard.train.teacher_forcing import features_at, real_tokens
+from regard.train.teaching import Said, said_by, taught_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
 """Logits in a chunk: enough rows for a fast matrix product, and 8 MB stay in the cache between the passes over them."""
@@ -67,7 +69,9 @@ class Objective(nn.Module):
         self.model, self.smoothing, self.consistency = model, smoothing, consistency
         self.share, self.risk = share, risk
 
-    def forward(self, batch: Batch, teacher: SequenceToSequence | None = None, weights: Tensor | None = None) -> Loss:
+    def forward(
+        self, batch: Batch, teacher: SequenceToSequence | Sayings | None = None, weights: Tensor | None = None
+    ) -> Loss:
         if weights is not None:
             return candidates_loss(self.model, batch, weights, self.risk)
         if batch.doubled:
@@ -79,38 +83,25 @@ class Objective(nn.Module):
 
 def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Loss:
     """The loss of a teacher-forced pass over a batch."""
-    real = _real_tokens(batch)
+    real = real_tokens(batch)
     targets = batch.target_output.flatten().index_select(0, real)
     smoothed, negative_log_likelihood = smoothed_cross_entropy(
-        _features(model, batch, real), model.output.weight, model.output.bias, targets, smoothing
+        features_at(model, batch, real), model.output.weight, model.output.bias, targets, smoothing
     )
     return Loss(smoothed, smoothed, negative_log_likelihood, len(targets))
 
 
-def _real_tokens(batch: Batch) -> Tensor:
-    """Where in a batch's target tokens, row after row, those are that are no padding: [N]."""
-    return (batch.target_output != PAD_ID).flatten().nonzero().squeeze(1)
-
-
-def _features(model: SequenceToSequence, batch: Batch, places: Tensor) -> Tensor:
-    """What the output layer is given, [N, D], at some places of a teacher-forced pass over a batch."""
-    features = model.features(batch.source, batch.source_mask, batch.target_input)
-    return features.flatten(0, 1).index_select(0, places)
-
-
 def taught_loss(
-    model: SequenceToSequence, teacher: SequenceToSequence, batch: Batch, smoothing: float, share: float
+    model: SequenceToSequence, teacher: SequenceToSequence | Sayings, batch: Batch, smoothing: float, share: float
 ) -> Loss:
-    """The loss of a pass over a batch, of which a teacher sees the same text, and says its `share` of the target."""
-    real = _real_tokens(batch)
-    with torch.no_grad():
-        of_teacher = _features(teacher, batch, real)
+    """The loss of a pass over a batch that a teacher sees, too, or has seen: it says its `share` of the target."""
+    real = real_tokens(batch)
     targets = batch.target_output.flatten().index_select(0, real)
     total, smoothed, negative_log_likelihood, divergence = taught_cross_entropy(
-        _features(model, batch, real),
+        features_at(model, batch, real),
         model.output.weight,
         model.output.bias,
-        said_by(teacher, of_teacher),
+        teacher.of(batch) if isinstance(teacher, Sayings) else _said(teacher, batch, real),
         targets,
         smoothing,
         share,
@@ -118,11 +109,16 @@ def taught_loss(
     return Loss(total, smoothed, negative_log_likelihood, len(targets), divergence)
 
 
+@torch.no_grad()
+def _said(teacher: SequenceToSequence, batch: Batch, places: Tensor) -> list[Said]:
+    return said_by(teacher, features_at(teacher, batch, places))
+
+
 def candidates_loss(model: SequenceToSequence, batch: Batch, weights: Tensor, strength: float) -> Loss:
     """What a batch of candidates, with weights [B], adds to the loss; none of its tokens is a token of the text."""
-    real = _real_tokens(batch)
+    real = real_tokens(batch)
     total = strength * weighted_likelihood(
-        _features(model, batch, real),
+        features_at(model, batch, real),
         model.output.weight,
         model.output.bias,
         batch.target_output.flatten().index_select(0, real),
@@ -140,7 +136,7 @@ def consistent_loss(model: SequenceToSequence, batch: Batch, smoothing: float, s
     first = 2 * rows * length + places
     both = torch.stack([first, first + length], dim=1).flatten()
     total, smoothed, negative_log_likelihood, divergence = consistent_cross_entropy(
-        _features(model, batch, both),
+        features_at(model, batch, both),
         model.output.weight,
         model.output.bias,
         first_rows[rows, places],

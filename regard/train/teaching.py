@@ -7,14 +7,14 @@ With p what the model says of a token, q what its teacher says of it, without dr
 where CE is the smoothed cross-entropy. A teacher tells which words are nearly as good as the one in the text, and how
 sure one may be (word-level distillation: Hinton et al. 2015, https://arxiv.org/abs/1503.02531; for translation: Kim
 and Rush 2016, https://aclanthology.org/D16-1139/). It may be several models, and q is then the mean of what they say;
-or the moving average of the model's own weights (`self_distillation.py`).
+or the moving average of the model's own weights (`self_distillation.py`); or it was asked before (`sayings.py`).
 The gradient by the logits is p - share · q - (1 - share) · (smoothed target).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -28,6 +28,13 @@ Said = tuple[Tensor, Tensor, Tensor | None]
 """What one teacher says, before its last layer's product: features [N, D], weight [V, D], bias [V]."""
 LEAST = 1e-30
 """Of a mean of probabilities: its logarithm is a number."""
+
+
+class Likeliest(NamedTuple):
+    """What a teacher says of each token, in short: the likeliest, and that the rest is spread evenly over all."""
+
+    tokens: Tensor  # [N, K]
+    probabilities: Tensor  # [N, K]
 
 
 def said_by(teacher: SequenceToSequence, features: Tensor) -> list[Said]:
@@ -47,15 +54,15 @@ def taught_cross_entropy(
     features: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    teachers: Sequence[Said],
+    teachers: Sequence[Said] | Likeliest,
     targets: Tensor,
     smoothing: float,
     share: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sums over N tokens: what is minimised, and its parts: the smoothed loss, -log p[y], and KL(q || p).
 
-    Features [N, D], weight [V, D], bias [V], those of each teacher likewise, targets [N]. Only the first sum is
-    differentiable, and not by what the teachers have.
+    Features [N, D], weight [V, D], bias [V], those of each teacher likewise, or what they said; targets [N]. Only the
+    first sum is differentiable, and not by what the teachers have.
     """
     device = features.device.type
     dtype = narrow_products(device)
@@ -66,7 +73,7 @@ def taught_cross_entropy(
     return losses
 
 
-class _MeanLogits:
+class MeanLogits:
     """Logits whose softmax is the mean of several models' probabilities, chunk by chunk; those of one are its own."""
 
     def __init__(self, models: Sequence[Said], dtype: torch.dtype | None, most_rows: int) -> None:
@@ -80,6 +87,47 @@ class _MeanLogits:
         for other in others:
             first += other
         return first.clamp_min_(LEAST).log_()  # a factor on all of them is none to a softmax
+
+    def gradients_(
+        self,
+        rows: slice,
+        logits: Tensor,
+        mean_logits: Tensor,  # noqa: ARG002 - the signature of its kind
+        share: float,
+        uniform: float,
+    ) -> tuple[Tensor, Tensor]:
+        """Turn a student's logits [n, V] of some rows into gradients, in place, as `taught_gradients_` says."""
+        return taught_gradients_(logits, self.logits(rows), share, uniform)
+
+
+class _KeptProbabilities:
+    """The same of what is kept of a teacher's words: with u the rest of the probability, divided by V,
+
+    q[v] = u + (what is kept of v)
+    """
+
+    def __init__(self, said: Likeliest, vocabulary: int) -> None:
+        self._tokens, self._vocabulary = said.tokens, vocabulary
+        whole = said.probabilities.sum(-1)
+        self._kept = said.probabilities / whole.clamp_min(1.0)[:, None]  # they were rounded
+        self._rest = (1 - whole).clamp_min(0.0) / vocabulary
+
+    def gradients_(
+        self, rows: slice, logits: Tensor, mean_logits: Tensor, share: float, uniform: float
+    ) -> tuple[Tensor, Tensor]:
+        """Turn a student's logits [n, V], whose means are [n], into gradients, in place, as above."""
+        tokens, rest = self._tokens[rows], self._rest[rows].to(logits.dtype)
+        kept = self._kept[rows].to(logits.dtype)
+        of_tokens = logits.gather(1, tokens)
+        largest, sums = exponentials_(logits)
+        normalisers = largest + sums.log()
+        logits.mul_(sums.reciprocal_()[:, None]).sub_((share * rest + uniform)[:, None])
+        logits.scatter_add_(1, tokens, kept * -share)
+        likely = kept + rest[:, None]
+        others = self._vocabulary - tokens.size(1)
+        certainty = likely.xlogy(likely).sum(-1) + others * rest.xlogy(rest)
+        agreement = (kept * of_tokens).sum(-1) + self._vocabulary * rest * mean_logits - normalisers
+        return normalisers, certainty - agreement
 
 
 def _probabilities(logits: Tensor) -> Tensor:
@@ -97,7 +145,7 @@ class _TaughtCrossEntropy(torch.autograd.Function):
         features: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        teachers: Sequence[Said],
+        teachers: Sequence[Said] | Likeliest,
         targets: Tensor,
         smoothing: float,
         share: float,
@@ -105,18 +153,23 @@ class _TaughtCrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         chunks = Chunks(len(targets), weight)
         layer = OutputLayer(features, weight, bias, dtype, chunks.most)
-        of_teachers = _MeanLogits(teachers, dtype, chunks.most)
+        of_teachers = (
+            _KeptProbabilities(teachers, len(weight))
+            if isinstance(teachers, Likeliest)
+            else MeanLogits(teachers, dtype, chunks.most)
+        )
         own = 1 - share
         sums = weight.new_zeros(3, dtype=torch.float64)
         for chunk in chunks.slices:
             wanted = targets[chunk, None]
             logits = layer.logits(chunk)
             of_targets = logits.gather(1, wanted)[:, 0]
-            normalisers, divergences = taught_gradients_(
-                logits, of_teachers.logits(chunk), share, own * smoothing / len(weight)
+            means = layer.mean_logits[chunk]
+            normalisers, divergences = of_teachers.gradients_(
+                chunk, logits, means, share, own * smoothing / len(weight)
             )
             likelihood = (normalisers - of_targets).sum(dtype=torch.float64)
-            uniform = (normalisers - layer.mean_logits[chunk]).sum(dtype=torch.float64)
+            uniform = (normalisers - means).sum(dtype=torch.float64)
             sums[0] += (1 - smoothing) * likelihood + smoothing * uniform
             sums[1] += likelihood
             sums[2] += divergences.sum(dtype=torch.float64)

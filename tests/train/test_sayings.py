@@ -1,0 +1,206 @@
+"""Teachers that are asked once: what is kept of their words teaches as they do, is asked for once, and survives."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from test_teaching import given_losses
+from tiny_world import write_tiny_corpus
+from torch.nn import functional as F
+from two_logits import train_killed_at, training_lines
+
+from regard import pipeline
+from regard.data.batches import TrainingBatches
+from regard.data.prepared import PreparedCorpus
+from regard.data.ragged import Ragged
+from regard.data.tokenizer import Tokenizers
+from regard.errors import ConfigError, RegardError
+from regard.models.teachers import read_teachers
+from regard.pipeline import train_run
+from regard.planning.plan import plan_run
+from regard.recipe import override_config, parse_config
+from regard.train import output_layer, sayings
+from regard.train.sayings import ask_teachers
+from regard.train.teacher_forcing import features_at, real_tokens
+from regard.train.teaching import Likeliest, taught_cross_entropy
+from regard.train.team import Team
+
+
+def said_together(teachers):
+    """What teachers say, [N, V]."""
+    return torch.stack([F.linear(*teacher).softmax(-1) for teacher in teachers]).mean(0)
+
+
+def reference(features, weight, bias, said, targets, smoothing, share):
+    """The loss as its formula says, for autograd."""
+    vocabulary = len(weight)
+    logits = F.linear(features, weight, bias)
+    rest = (1 - said.probabilities.sum(-1, keepdim=True)) / vocabulary
+    taught = rest.repeat(1, vocabulary).scatter_add(1, said.tokens, said.probabilities)
+    smoothed = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
+    divergence = F.kl_div(logits.log_softmax(-1), taught, reduction="sum")
+    likelihood = F.cross_entropy(logits, targets, reduction="sum")
+    return (1 - share) * smoothed + share * divergence, smoothed, likelihood, divergence
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("kept", [1, 6])
+@pytest.mark.parametrize("chunk_tokens", [1, 7, 1000])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 2e-5)])
+def test_what_is_kept_teaches_as_autograd_has_it(share, with_bias, kept, chunk_tokens, dtype, tolerance, monkeypatch):
+    pupil, teachers, targets = given_losses(with_bias=with_bias, dtype=dtype)
+    monkeypatch.setitem(output_layer.CHUNK_ELEMENTS, "cpu", 2 * chunk_tokens * len(pupil[1]))
+    said = Likeliest(*reversed(said_together(teachers).topk(kept)))
+    leaf = [part for part in pupil if part is not None]
+    ours, theirs = (loss(*pupil, said, targets, 0.1, share) for loss in (taught_cross_entropy, reference))
+    got, wanted = (torch.autograd.grad(value[0], leaf) for value in (ours, theirs))
+    for one, other in zip((*ours, *got), (*theirs, *wanted), strict=True):
+        torch.testing.assert_close(one, other, rtol=tolerance, atol=10 * tolerance)
+
+
+def test_all_tokens_kept_teach_as_the_teachers_themselves():
+    pupil, teachers, targets = given_losses(dtype=torch.float64)
+    said = Likeliest(*reversed(said_together(teachers).topk(len(pupil[1]))))
+    leaf = [part for part in pupil if part is not None]
+    kept, asked = (taught_cross_entropy(*pupil, each, targets, 0.1, 0.4) for each in (said, teachers))
+    of_kept, of_asked = (torch.autograd.grad(value[0], leaf) for value in (kept, asked))
+    for one, other in zip((*kept, *of_kept), (*asked, *of_asked), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+def test_probabilities_that_were_rounded_up_are_no_more_than_one():
+    pupil, _, targets = given_losses(dtype=torch.float32)
+    tokens = torch.arange(2).repeat(len(targets), 1)
+    above, exact = (Likeliest(tokens, torch.full(tokens.shape, each)) for each in (0.5004, 0.5))
+    for one, other in zip(
+        *(taught_cross_entropy(*pupil, said, targets, 0.1, 0.4) for said in (above, exact)), strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+@pytest.fixture
+def config(tmp_path, tiny_run, monkeypatch):
+    """A student of two teachers, which are one model and are asked once."""
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+    taught = f"train.teachers={json.dumps([str(tiny_run), str(tiny_run)])}"
+    settings = [taught, "train.distillation=0.6", "train.accumulate=2", "train.batch_tokens=300", "train.log_every=5"]
+    return override_config(write_tiny_corpus(tmp_path / "corpus"), [*settings, "train.teacher_tokens=1000"])
+
+
+@pytest.fixture
+def asked_for(monkeypatch):
+    """The numbers of the blocks that teachers are asked about."""
+    numbers = []
+    said_of = sayings._said_of
+
+    def counted(*given):
+        numbers.append(given[-1])
+        return said_of(*given)
+
+    monkeypatch.setattr(sayings, "_said_of", counted)
+    return numbers
+
+
+def test_a_run_learns_as_from_the_teachers_themselves(config, tmp_path):
+    train_run(config, tmp_path / "once")
+    train_run(override_config(config, ["train.teacher_tokens=0"]), tmp_path / "each")
+    once, each = (training_lines(tmp_path / name) for name in ("once", "each"))
+    for figure in ("loss", "distillation", "perplexity"):
+        assert [line[figure] for line in once] == pytest.approx([line[figure] for line in each], rel=5e-3, abs=1e-3)
+    assert not (tmp_path / "each/said").exists()
+
+
+def test_a_run_asks_once_and_resumes_to_the_bit(config, tmp_path, monkeypatch, asked_for):
+    monkeypatch.setattr(sayings, "BLOCK_PAIRS", 50)
+    few = override_config(config, ["train.teacher_tokens=5"])
+    train_run(few, tmp_path / "whole")
+    train_killed_at(14, few, tmp_path / "killed", monkeypatch)
+    blocks = sorted((tmp_path / "killed/said").glob("*/*"))
+    assert len(blocks) > 2
+    assert asked_for == 2 * list(range(len(blocks)))
+    blocks[1].write_bytes(blocks[1].read_bytes()[:-1])
+    train_run(few, tmp_path / "killed")
+    assert asked_for[2 * len(blocks) :] == [1]  # what was cut short, and nothing else
+    ends = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
+    assert ends[0] == ends[1]
+
+
+def test_other_teachers_are_asked_anew_and_nothing_old_stays(config, tiny_run, tmp_path, asked_for):
+    first = override_config(config, ["train.teacher_tokens=5", "train.max_steps=1"])
+    train_run(first, tmp_path / "run")
+    train_run(override_config(first, ["train.teacher_tokens=6", "train.max_steps=2"]), tmp_path / "run")
+    assert asked_for == [0, 0]
+    assert len(list((tmp_path / "run/said").iterdir())) == 1
+
+
+class OneOf(Team):
+    """One of several processes that need not wait for each other here."""
+
+    def __init__(self, rank, size):
+        self.rank, self.size = rank, size
+
+
+def test_each_token_gets_what_is_said_of_it_whoever_asks(config, tiny_run, tmp_path, monkeypatch, asked_for):
+    monkeypatch.setattr(sayings, "BLOCK_PAIRS", 50)
+    monkeypatch.setattr(sayings, "CHUNK_TOKENS", 13)
+    tokenizers, models = Tokenizers.load(tiny_run), read_teachers(config)
+    vocabulary = tokenizers.target.vocabulary_size
+    prepared = PreparedCorpus.build(tmp_path / "prepared", config.data.train, config.data, tokenizers)
+    given = [models.model.requires_grad_(False), prepared, config, tmp_path / "run"]
+    with pytest.raises(RegardError, match="cannot be read"):  # the other half is not there
+        ask_teachers(*given, OneOf(0, 2), vocabulary)
+    first = list(asked_for)
+    said = ask_teachers(*given, OneOf(1, 2), vocabulary)
+    assert sorted(asked_for) == list(range(-(-len(prepared) // 50)))
+    assert all(number % 2 == 0 for number in first)
+    for batch, _ in TrainingBatches(prepared, tokenizers, config, part=1, parts=2).epoch(0):
+        of_tokens = said.of(batch)
+        places = real_tokens(batch)
+        expected = models.model.output(features_at(models.model, batch, places)).softmax(-1)
+        got = torch.zeros_like(expected).scatter_add_(1, of_tokens.tokens, of_tokens.probabilities)
+        torch.testing.assert_close(got, expected, rtol=2e-3, atol=1e-6)
+    nothing = said.of(batch.without_targets())
+    assert nothing.tokens.shape == (0, vocabulary)
+
+
+def test_a_large_vocabulary_has_wider_numbers(tmp_path):
+    blocks = sayings._Blocks.of(tmp_path, Ragged.from_rows([[7, 8, 9], [7]]), 2, 70_000)
+    tokens = np.array([[69_999, k] for k in range(6)])
+    blocks.write(0, tokens, np.full((6, 2), 0.25, dtype=np.float32))
+    assert blocks.is_there(0)
+    read, probabilities = blocks.read(0)
+    assert (read == tokens).all()
+    assert (probabilities == 0.25).all()
+
+
+def test_a_disk_that_cannot_be_written_is_said(config, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/said").write_text("in the way")
+    with pytest.raises(RegardError, match=r"said.*cannot be written .* a part of that path is a file"):
+        train_run(config, tmp_path / "run")
+
+
+def test_tokens_that_change_are_refused():
+    with pytest.raises(ConfigError, match=r"`tokenizer.dropout` makes others each time: set one of them to 0"):
+        parse_config({"train": {"teachers": ["x"], "teacher_tokens": 8}, "tokenizer": {"kind": "bpe", "dropout": 0.1}})
+
+
+def test_a_plan_counts_the_asking(config, tmp_path):
+    plan = plan_run(config, tmp_path / "run", 1)
+    assert "asking the teachers" in plan.to_text()
+    without = plan_run(override_config(config, ["train.teacher_tokens=0"]), tmp_path / "run", 1)
+    assert "asking the teachers" not in without.to_text()
+    assert plan.expected.disk > without.expected.disk
+
+
+@pytest.mark.slow
+def test_two_processes_learn_as_one(config, tmp_path):
+    for count in (1, 2):
+        train_run(override_config(config, [f"train.processes={count}"]), tmp_path / str(count))
+    one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
+    for figure in ("loss", "distillation", "perplexity"):
+        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
+    shutil.rmtree(tmp_path / "1/said")  # the model needs it no more
