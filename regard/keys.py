@@ -82,7 +82,7 @@ def configuration_page() -> str:
 _INTRODUCTION = """\
 # Configuration
 
-<!-- Made from regard/config.py: .venv/bin/python -m regard.keys > docs/configuration.md -->
+<!-- Made from regard/config: .venv/bin/python -m regard.keys > docs/configuration.md -->
 
 One TOML file, a *recipe*, describes a whole run: see [recipes/](../recipes). Whatever a recipe leaves out has the
 default below. On the command line `key=value` overrides the recipe:

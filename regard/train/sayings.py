@@ -25,7 +25,7 @@ from regard.data.prepared import PreparedCorpus
 from regard.data.ragged import Ragged
 from regard.models.contract import SequenceToSequence
 from regard.models.teachers import files_of_teachers
-from regard.progress import task
+from regard.progress import Task, task
 from regard.train.teacher_forcing import features_at, real_tokens
 from regard.train.teaching import Likeliest, MeanLogits, said_by
 from regard.train.team import Team
@@ -153,13 +153,12 @@ def _ask(teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, 
         return
     with task("asking the teachers", sum(map(blocks.rows, missing))) as work:
         for number in missing:
-            blocks.write(number, *_said_of(teacher, prepared, config, blocks, number))
-            work.advance(blocks.rows(number))
+            blocks.write(number, *_said_of(teacher, prepared, config, blocks, number, work))
 
 
 @torch.no_grad()
 def _said_of(
-    teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, blocks: _Blocks, number: int
+    teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, blocks: _Blocks, number: int, work: Task
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The likeliest tokens after all that is before each token of a block, and how likely they are: [rows, kept]."""
     pairs = blocks.pairs(number)
@@ -175,6 +174,7 @@ def _said_of(
         tokens[places], probabilities[places] = _likeliest(
             MeanLogits(said, None, CHUNK_TOKENS), len(places), blocks.kept
         )
+        work.advance(len(places))
     return tokens, probabilities
 
 

@@ -97,7 +97,7 @@ def asked_for(monkeypatch):
     said_of = sayings._said_of
 
     def counted(*given):
-        numbers.append(given[-1])
+        numbers.append(given[-2])
         return said_of(*given)
 
     monkeypatch.setattr(sayings, "_said_of", counted)
