@@ -5,7 +5,7 @@ import torch
 from narrow_child import assert_says
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
-from two_logits import a_batch, a_model, leaves, train_killed_at, training_lines
+from two_logits import a_batch, a_model, assert_ends_as, assert_two_learn_as_one, leaves, training_lines
 
 from regard import pipeline
 from regard.errors import ConfigError
@@ -189,21 +189,14 @@ def test_a_run_logs_both_parts_and_resumes_to_the_bit(tmp_path, monkeypatch):
     assert all(line["consistency"] > 0 for line in lines)
     assert "consistency" not in training_lines(tmp_path / "single")[0]
     assert lines[0]["loss"] == pytest.approx(training_lines(tmp_path / "single")[0]["loss"], rel=0.1)
-    train_killed_at(14, config, tmp_path / "killed", monkeypatch)
-    train_run(config, tmp_path / "killed")
-    ends = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
-    assert ends[0] == ends[1]
+    assert_ends_as(tmp_path / "whole", config, tmp_path / "killed", monkeypatch)
 
 
 @pytest.mark.slow
 def test_two_processes_learn_as_one(tmp_path, monkeypatch):
     monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
     config = override_config(write_tiny_corpus(tmp_path / "corpus"), [*SETTINGS, "train.log_every=1"])
-    for count in (1, 2):
-        train_run(override_config(config, [f"train.processes={count}"]), tmp_path / str(count))
-    one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
-    for figure in ("loss", "consistency", "perplexity"):
-        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
+    assert_two_learn_as_one(config, tmp_path, "consistency")
 
 
 def test_a_run_begins_with_one_pass_and_goes_on_with_two(tmp_path, monkeypatch):

@@ -1,7 +1,6 @@
 """Teachers that are asked once: what is kept of their words teaches as they do, is asked for once, and survives."""
 
 import json
-import shutil
 
 import numpy as np
 import pytest
@@ -9,7 +8,7 @@ import torch
 from test_teaching import given_losses
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
-from two_logits import train_killed_at, training_lines
+from two_logits import assert_two_learn_as_one, train_killed_at, training_lines
 
 from regard import pipeline
 from regard.data.batches import TrainingBatches
@@ -198,9 +197,4 @@ def test_a_plan_counts_the_asking(config, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_learn_as_one(config, tmp_path):
-    for count in (1, 2):
-        train_run(override_config(config, [f"train.processes={count}"]), tmp_path / str(count))
-    one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
-    for figure in ("loss", "distillation", "perplexity"):
-        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
-    shutil.rmtree(tmp_path / "1/said")  # the model needs it no more
+    assert_two_learn_as_one(config, tmp_path, "distillation")

@@ -9,7 +9,15 @@ import torch
 from narrow_child import assert_says
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
-from two_logits import a_batch, a_model, leaves, train_killed_at, training_lines
+from two_logits import (
+    a_batch,
+    a_model,
+    assert_ends_as,
+    assert_two_learn_as_one,
+    leaves,
+    train_killed_at,
+    training_lines,
+)
 
 from regard import pipeline
 from regard.errors import ConfigError, CorpusError, RegardError
@@ -155,10 +163,7 @@ def test_a_run_has_its_teachers_tokens_logs_how_far_it_is_from_them_and_resumes_
     assert lines[-1]["distillation"] < lines[0]["distillation"]
     assert (tmp_path / "whole/tokenizer.json").read_bytes() == (tiny_run / "tokenizer.json").read_bytes()
     assert f"from what other models say of it: `{tiny_run}`" in (tmp_path / "whole/README.md").read_text()
-    train_killed_at(14, config, tmp_path / "killed", monkeypatch)
-    train_run(config, tmp_path / "killed")
-    ends = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
-    assert ends[0] == ends[1]
+    assert_ends_as(tmp_path / "whole", config, tmp_path / "killed", monkeypatch)
 
 
 def test_a_teacher_that_became_another_is_refused(config, tiny_run, tmp_path, monkeypatch):
@@ -249,8 +254,4 @@ def test_a_plan_knows_of_teachers(config, tiny_run, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_learn_as_one(config, tmp_path):
-    for count in (1, 2):
-        train_run(override_config(config, [f"train.processes={count}"]), tmp_path / str(count))
-    one, two = (training_lines(tmp_path / name) for name in ("1", "2"))
-    for figure in ("loss", "distillation", "perplexity"):
-        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
+    assert_two_learn_as_one(config, tmp_path, "distillation")

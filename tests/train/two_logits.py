@@ -8,7 +8,7 @@ import torch
 from regard.data.batches import collate
 from regard.models import build_model
 from regard.pipeline import train_run
-from regard.recipe import parse_config
+from regard.recipe import override_config, parse_config
 from regard.train import loop
 
 
@@ -57,3 +57,19 @@ def train_killed_at(step, config, run, monkeypatch):
         patch.setattr(loop.Trainer, "_step", killed)
         with pytest.raises(Killed):
             train_run(config, run)
+
+
+def assert_ends_as(whole, config, folder, monkeypatch):
+    """See that a run which is killed, and goes on in another folder, ends as one that was left alone."""
+    train_killed_at(14, config, folder, monkeypatch)
+    train_run(config, folder)
+    assert (folder / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
+
+
+def assert_two_learn_as_one(config, folder, *figures):
+    """See that two processes log what one does, in these figures and in those of every run."""
+    for count in (1, 2):
+        train_run(override_config(config, [f"train.processes={count}"]), folder / str(count))
+    one, two = (training_lines(folder / name) for name in ("1", "2"))
+    for figure in ("loss", "perplexity", *figures):
+        assert [line[figure] for line in two] == pytest.approx([line[figure] for line in one], rel=1e-3)
