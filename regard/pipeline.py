@@ -42,7 +42,7 @@ from regard.train.curves import plot_curves
 from regard.train.loop import Outcome, Trainer
 from regard.train.probe import agreed_precision
 from regard.train.processes import joined_team, leading_team, processes_for
-from regard.train.sayings import Sayings, ask_teachers
+from regard.train.sayings import Teacher, ask_teachers
 from regard.train.signals import StopRequest, stop_request
 from regard.train.team import Team, team_of_torchrun
 from regard.train.threads import threads_for, torch_threads
@@ -158,7 +158,7 @@ def _train_together(config: Config, run: Path, device: torch.device, team: Team,
     precision = agreed_precision(config, model, run, device, team)
     if not team.shards:  # else each process takes its part of a layer there, and no more
         model.to(device)
-    teacher = _teacher(config, prepared, run, device, team, stop) if config.train.teachers else None
+    teacher = _teacher(config, prepared, run, device, team, stop, sizes[1]) if config.train.teachers else None
     find = candidates_of(config, tokenizers)
     trainer = Trainer(model, batches, validator, config, run, team, precision, find, teacher)
     if team.leads:
@@ -175,15 +175,23 @@ def _train_together(config: Config, run: Path, device: torch.device, team: Team,
 
 
 def _teacher(
-    config: Config, prepared: PreparedCorpus, run: Path, device: torch.device, team: Team, stop: StopRequest
-) -> SequenceToSequence | Sayings:
+    config: Config,
+    prepared: PreparedCorpus,
+    run: Path,
+    device: torch.device,
+    team: Team,
+    stop: StopRequest,
+    vocabulary: int,
+) -> Teacher:
     """The models that teach, or, where these are asked once only, what they say."""
-    models = read_teachers(config)
-    teacher = models.model.to(device).requires_grad_(False)
-    if not config.train.teacher_tokens:
-        return teacher
+
+    def load() -> SequenceToSequence:
+        return read_teachers(config).model.to(device).requires_grad_(False)
+
+    if not config.train.asks_once:
+        return load()
     with stop.at_once():
-        return ask_teachers(teacher, prepared, config, run, team, models.tokenizers.target.vocabulary_size)
+        return ask_teachers(load, prepared, config, run, team, vocabulary)
 
 
 def _write_card(path: Path, fresh: str) -> None:

@@ -66,8 +66,8 @@ def _training(report: Report) -> Iterator[str]:
     first, minutes = report.runs[0].figures, [run.minutes for run in report.runs]
     sizes = f"{first['parameters']:,} parameters, {first['pairs']:,} training pairs"
     yield f"{sizes}; {between(minutes, '.1f')} minutes{_where(report)}."
-    yield "These count training with its validations and checkpoints, over all sessions of a run; learning the"
-    yield "vocabulary before and choosing the weights after are not in them."
+    yield "These count training with its validations and checkpoints, and asking teachers where there are any, over all"
+    yield "sessions of a run; learning the vocabulary before and choosing the weights after are not in them."
     yield ""
 
 

@@ -69,7 +69,7 @@ class Config(Section):
         for other in ("consistency", "self_distillation", "shard"):
             if self.train.teachers and getattr(self.train, other):
                 raise ValueError(f"`train.teachers` and `train.{other}` do not go together: leave one of them out")
-        if self.train.teacher_tokens and self.tokenizer.dropout:
+        if self.train.asks_once and self.tokenizer.dropout:
             raise ValueError(
                 "`train.teacher_tokens` keeps what teachers say of the text's tokens, and `tokenizer.dropout` makes "
                 "others each time: set one of them to 0"

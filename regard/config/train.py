@@ -59,7 +59,7 @@ class TrainConfig(Section):
     teacher_tokens: int = Field(
         0,
         ge=0,
-        le=1000,
+        le=512,
         description="with teachers: ask them once, and keep so many of the likeliest tokens; 0: ask at every step",
     )
     risk: float = Field(
@@ -110,6 +110,11 @@ class TrainConfig(Section):
             return 0
         later = self.consistency_after if self.consistency else self.self_distillation_after
         return min(later, self.max_steps) if self.consistency or self.self_distillation else self.max_steps
+
+    @property
+    def asks_once(self) -> bool:
+        """Whether there are teachers, and they are asked before training."""
+        return bool(self.teachers and self.teacher_tokens)
 
     @property
     def taught_share(self) -> float:

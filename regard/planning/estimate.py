@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from regard.config import Config
 from regard.planning.facts import MEMORY_SHARE, Costs, Facts, Speed
-from regard.train.sayings import bytes_of_sayings
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ def estimate(config: Config, facts: Facts) -> Estimate:
         time = _time(config, facts.speed, facts.costs, tokens, steps, validations)
         weights = 4 * sum(facts.parameters.values())
         disk = kept * facts.costs.checkpoint_bytes + 2 * weights + facts.costs.prepared_bytes
-        disk += epoch.target_tokens * bytes_of_sayings(config, facts.vocabulary[1])
+        disk += facts.costs.said_bytes
     memory = facts.memory.needed(train.batch_tokens, facts.processes)
     return Estimate(per_epoch, tokens, steps, steps / per_epoch, validations, kept, memory, time, disk)
 
@@ -68,7 +67,8 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     judging = (validations + at_the_end) * (costs.validation_seconds or 0.0)
     # where there are others of two passes, steps of one were not tried, and take about half the time; of a pass and a
     # teacher's, which has no gradients, about three quarters; teachers are taken to be of the model's size
-    taught = len(config.train.teachers) or bool(config.train.self_distillation)
+    asked = 0 if config.train.asks_once else len(config.train.teachers)
+    taught = asked or bool(config.train.self_distillation)
     share = 1 / 2 if config.train.consistency else taught / (taught + 3)
     saved = share * min(steps, config.train.steps_of_one_pass)
     added = (1 - share) * _passes_for_risk(config) * max(0, steps - config.train.risk_after)

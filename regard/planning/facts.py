@@ -84,7 +84,9 @@ class Costs:
     checkpoint_bytes: int
     prepared_bytes: int
     asking_seconds: float | None = None
-    """Where teachers are asked once."""
+    """Where teachers are asked once, before the first step."""
+    said_bytes: int = 0
+    """What is kept of that."""
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,10 @@ class TrialProcess:
         """What a validation and a checkpoint of such a run take."""
         return self._ask("judge", config, run)
 
+    def ask(self, config: Config, run: Path) -> dict[str, Any]:
+        """What asking its teachers about some pairs of such a run's text takes."""
+        return self._ask("ask", config, run)
+
     def _ask(self, wish: str, config: Config, run: Path) -> dict[str, Any]:
         place = run.with_suffix(".toml")
         place.write_text(format_config(config), encoding="utf-8")

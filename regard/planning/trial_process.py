@@ -14,17 +14,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO
 
+import numpy as np
+
 from regard.config import Config
+from regard.data.prepared import PreparedCorpus
+from regard.data.tokenizer import Tokenizers
 from regard.errors import RegardError
 from regard.models.folder import load_model, model_weights
-from regard.pipeline import build_validator, device_of, train_run
+from regard.models.teachers import read_teachers
+from regard.pipeline import PREPARED, build_validator, device_of, train_run
 from regard.planning.machine import own_memory
 from regard.recipe import load_config
 from regard.train.checkpoint import CHECKPOINTS, Checkpoint, CheckpointStore
 from regard.train.processes import end_with, processes_for
+from regard.train.sayings import record_of, said_of
 from regard.train.signals import Interrupted
 from regard.train.threads import threads_for, torch_threads
 from regard.train.validation import Validator
+
+ASKED_PAIRS = 256
 
 
 def offer_itself_to_the_killer() -> None:
@@ -64,7 +72,20 @@ def judge(config: Config, run: Path) -> dict[str, Any]:
         return {**figures, "bleu_seconds": time.monotonic() - started}
 
 
-REQUESTS = {"train": train, "judge": judge}
+def ask(config: Config, run: Path) -> dict[str, Any]:
+    """The seconds that one process takes to ask its teachers about so many tokens, and the bytes kept of each."""
+    prepared = PreparedCorpus.open(run / PREPARED)
+    vocabulary = Tokenizers.load(run).target.vocabulary_size
+    teacher = read_teachers(config).model.to(device_of(config)).requires_grad_(False)
+    record = record_of(config, vocabulary)
+    processes = processes_for(config.train, device_of(config))
+    with torch_threads(threads_for(config.train, processes)):
+        started = time.monotonic()
+        asked = said_of(teacher, prepared, np.arange(min(ASKED_PAIRS, len(prepared))), config, record)
+        return {"seconds": time.monotonic() - started, "tokens": len(asked), "bytes": record.itemsize}
+
+
+REQUESTS = {"train": train, "judge": judge, "ask": ask}
 
 
 def answer_to(wish: str, config: Path, run: Path) -> dict[str, Any]:

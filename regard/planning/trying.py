@@ -87,15 +87,9 @@ class Trying:
             second = self._longest(process, batch)
             memory = Memory.through((small, first.peak), (batch, second.peak), second.files)
         work.advance(1, "the longest batch is measured")
-        asks_once = bool(self.config.train.teachers and self.config.train.teacher_tokens)
-        without = {"teachers": (), "teacher_tokens": 0} if asks_once else {}
-        speed, trial = self._steps("steps", process, batch, second.seconds[-1], **without)
-        asking = None
-        if asks_once:
-            taught, _ = self._steps("taught", process, batch, second.seconds[-1], teacher_tokens=0)
-            asking = self.text.factor * self.epoch.target_tokens * seconds_more(taught, speed)
+        speed, trial = self._steps(process, batch, second.seconds[-1])
         work.advance(1, "steps are measured")
-        costs = replace(self._costs(process), asking_seconds=asking)
+        costs = self._costs(process)
         work.advance(1, "validation and checkpoint are measured")
         return Tried(memory.raised(batch, trial.peak), killed_at, speed, costs)
 
@@ -118,18 +112,21 @@ class Trying:
         corpora = (CorpusConfig(pairs=str(pairs)),)
         return process.train(trial_config(with_corpora(self.config, corpora), **settings), run)
 
-    def _steps(self, name: str, process: TrialProcess, batch: int, seconds: float, **other: Any) -> tuple[Speed, Trial]:
-        """Steps as the run makes them, or with other settings, with as many batches each as there is time for."""
+    def _steps(self, process: TrialProcess, batch: int, seconds: float) -> tuple[Speed, Trial]:
+        """Steps as the run makes them, with as many batches each as there is time for.
+
+        Where teachers are asked once, these steps do without them, which takes about as long.
+        """
         accumulate = self.config.train.accumulate * max(1, self.config.train.batch_tokens // batch)
         seconds_a_batch = max(seconds, 1e-3) / self.processes
         if accumulate * seconds_a_batch * (FEWEST_STEPS + WARM_UP) > MEASURING_SECONDS:
             accumulate = 1
         affordable = int(MEASURING_SECONDS / (accumulate * seconds_a_batch))
         steps = min(self.steps, max(FEWEST_STEPS, affordable))
-        run = self._new_run(name)
+        run = self._new_run("steps")
         (run / "prepared").symlink_to(self.text.home.resolve())
-        settings = dict(batch_tokens=batch, accumulate=accumulate, processes=self.processes, max_steps=steps + WARM_UP)
-        settings |= other
+        settings: dict[str, Any] = {"teachers": ()} if self.config.train.asks_once else {}
+        settings |= dict(batch_tokens=batch, accumulate=accumulate, processes=self.processes, max_steps=steps + WARM_UP)
         trial = process.train(trial_config(with_corpora(self.config, self.text.sample.corpora), **settings), run)
         return Speed(trial.speed, len(trial.speeds), batch, accumulate, self.processes), trial
 
@@ -143,7 +140,16 @@ class Trying:
             figures["checkpoint_seconds"],
             figures["checkpoint_bytes"],
             round(prepared * self.text.factor),
+            *self._asking(process),
         )
+
+    def _asking(self, process: TrialProcess) -> tuple[float | None, int]:
+        """The seconds and the bytes that asking teachers once takes, going by some of the pairs."""
+        if not self.config.train.asks_once:
+            return None, 0
+        figures = process.ask(self.config, self.folder / "steps")
+        tokens = (len(self.text.prepared.target.values) + len(self.text.prepared)) * self.text.factor
+        return tokens * figures["seconds"] / figures["tokens"] / self.processes, round(tokens * figures["bytes"])
 
     def _validation(self) -> tuple[Config, tuple[int, int]]:
         """A configuration that validates on a few pairs, and how many of how many.
@@ -166,11 +172,6 @@ class Trying:
         run.mkdir()
         self.text.tokenizers.save(run)
         return run
-
-
-def seconds_more(slow: Speed, fast: Speed) -> float:
-    """What a target token takes longer at one speed than at another."""
-    return max(0.0, 1 / slow.tokens_per_second - 1 / fast.tokens_per_second)
 
 
 def validation_seconds(figures: dict[str, Any], sentences: int, sampled: int, total: int) -> float:

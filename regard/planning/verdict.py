@@ -115,9 +115,11 @@ def _missing(config: Config, facts: Facts, expected: Estimate, proposal: tuple[s
         have = gigabytes(facts.machine.memory) if facts.machine.memory is not None else "less"
         yield f"Batches of {config.train.batch_tokens:,} tokens take {gigabytes(expected.memory)}; {have} are free."
     if expected.disk is not None and expected.disk > facts.machine.disk:
+        said = "keep less of what the teachers say (train.teacher_tokens), " if config.train.asks_once else ""
         yield (
             f"It leaves {gigabytes(expected.disk)} on the disk, where {gigabytes(facts.machine.disk)} are free: "
-            "make room, keep fewer checkpoints (train.keep_last, train.average_last), or name another disk with --run."
+            f"make room, {said}keep fewer checkpoints (train.keep_last, train.average_last), "
+            "or name another disk with --run."
         )
 
 

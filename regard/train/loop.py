@@ -27,7 +27,7 @@ from regard.train.optimiser import set_learning_rate, step_costs
 from regard.train.passes import Passes
 from regard.train.precision import Precision
 from regard.train.risk import FindCandidates
-from regard.train.sayings import Sayings
+from regard.train.sayings import Sayings, Teacher
 from regard.train.schedule import dropout_share, learning_rate
 from regard.train.self_distillation import averaged_model
 from regard.train.session import Session
@@ -63,7 +63,7 @@ class Trainer:
         team: Team | None = None,
         precision: Precision | None = None,
         find_candidates: FindCandidates | None = None,
-        teacher: SequenceToSequence | Sayings | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
         self.model, self.batches, self.validator = model, batches, validator
         self.team = team or Team()
@@ -78,6 +78,7 @@ class Trainer:
         average = self.session.average
         if average is not None and settings.self_distillation:
             teacher = averaged_model(model, average)
+        self.asking_seconds = teacher.seconds if isinstance(teacher, Sayings) else 0.0
         self.passes = Passes(model, settings, self.team, teacher, find_candidates)
         self.log = MetricsLog(run, tensorboard=config.train.tensorboard)
         self.meter = Meter(settings.compared)
@@ -85,6 +86,7 @@ class Trainer:
     def train(self, stop: StopRequest) -> Outcome:
         """Learn until the run is over, and put the chosen weights into the run's folder."""
         standing = self._resume()
+        standing.seconds += self.asking_seconds
         keep_freed_memory()
         started = time.monotonic() - standing.seconds
         with stop.later(), task("training", self.settings.max_steps, standing.step) as work:

@@ -26,9 +26,9 @@ from regard.train.consistency import consistent_cross_entropy
 from regard.train.narrow_loss import narrow_cross_entropy
 from regard.train.output_layer import scaled_gradients, slices
 from regard.train.risk import weighted_likelihood
-from regard.train.sayings import Sayings
+from regard.train.sayings import Sayings, Teacher
 from regard.train.teacher_forcing import features_at, real_tokens
-from regard.train.teaching import Said, said_by, taught_cross_entropy
+from regard.train.teaching import LastLayer, last_layers, taught_cross_entropy
 
 CHUNK_ELEMENTS = 1 << 21
 """Logits in a chunk: enough rows for a fast matrix product, and 8 MB stay in the cache between the passes over them."""
@@ -69,9 +69,7 @@ class Objective(nn.Module):
         self.model, self.smoothing, self.consistency = model, smoothing, consistency
         self.share, self.risk = share, risk
 
-    def forward(
-        self, batch: Batch, teacher: SequenceToSequence | Sayings | None = None, weights: Tensor | None = None
-    ) -> Loss:
+    def forward(self, batch: Batch, teacher: Teacher | None = None, weights: Tensor | None = None) -> Loss:
         if weights is not None:
             return candidates_loss(self.model, batch, weights, self.risk)
         if batch.doubled:
@@ -91,9 +89,7 @@ def batch_loss(model: SequenceToSequence, batch: Batch, smoothing: float) -> Los
     return Loss(smoothed, smoothed, negative_log_likelihood, len(targets))
 
 
-def taught_loss(
-    model: SequenceToSequence, teacher: SequenceToSequence | Sayings, batch: Batch, smoothing: float, share: float
-) -> Loss:
+def taught_loss(model: SequenceToSequence, teacher: Teacher, batch: Batch, smoothing: float, share: float) -> Loss:
     """The loss of a pass over a batch that a teacher sees, too, or has seen: it says its `share` of the target."""
     real = real_tokens(batch)
     targets = batch.target_output.flatten().index_select(0, real)
@@ -101,7 +97,7 @@ def taught_loss(
         features_at(model, batch, real),
         model.output.weight,
         model.output.bias,
-        teacher.of(batch) if isinstance(teacher, Sayings) else _said(teacher, batch, real),
+        teacher.of(batch) if isinstance(teacher, Sayings) else _last_layers(teacher, batch, real),
         targets,
         smoothing,
         share,
@@ -110,8 +106,8 @@ def taught_loss(
 
 
 @torch.no_grad()
-def _said(teacher: SequenceToSequence, batch: Batch, places: Tensor) -> list[Said]:
-    return said_by(teacher, features_at(teacher, batch, places))
+def _last_layers(teacher: SequenceToSequence, batch: Batch, places: Tensor) -> list[LastLayer]:
+    return last_layers(teacher, features_at(teacher, batch, places))
 
 
 def candidates_loss(model: SequenceToSequence, batch: Batch, weights: Tensor, strength: float) -> Loss:

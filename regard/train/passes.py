@@ -11,7 +11,7 @@ from regard.config import TrainConfig
 from regard.data.batch import Batch
 from regard.models.contract import SequenceToSequence
 from regard.train.risk import Candidates, FindCandidates, weigh
-from regard.train.sayings import Sayings
+from regard.train.sayings import Teacher
 from regard.train.team import Team
 
 
@@ -22,7 +22,7 @@ class Pass:
     batch: Batch
     key: tuple[int, ...]
     """What its dropout follows from."""
-    teacher: SequenceToSequence | Sayings | None = None
+    teacher: Teacher | None = None
     weights: Tensor | None = None
     """[rows] for a batch of candidates."""
 
@@ -39,7 +39,7 @@ class Passes:
         model: SequenceToSequence,
         settings: TrainConfig,
         team: Team,
-        teacher: SequenceToSequence | Sayings | None,
+        teacher: Teacher | None,
         find_candidates: FindCandidates | None,
     ) -> None:
         if settings.risk and find_candidates is None:

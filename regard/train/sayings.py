@@ -9,7 +9,8 @@ blocks in turn: whoever is interrupted goes on with the blocks that are missing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,30 +23,29 @@ from regard.atomic import explained, make_folder, remove_folder, sweep, write_fi
 from regard.config import Config
 from regard.data.batch import Batch, batch_of, cut_into_batches
 from regard.data.prepared import PreparedCorpus
-from regard.data.ragged import Ragged
+from regard.data.ragged import Ragged, Rows
+from regard.errors import RegardError
 from regard.models.contract import SequenceToSequence
 from regard.models.teachers import files_of_teachers
-from regard.progress import Task, task
+from regard.progress import task
 from regard.train.teacher_forcing import features_at, real_tokens
-from regard.train.teaching import Likeliest, MeanLogits, said_by
+from regard.train.teaching import Likeliest, MeanLogits, last_layers
 from regard.train.team import Team
 
 SAID = "said"
 """The folder of what was said in that of a run."""
-LAYOUT = 1
-BLOCK_PAIRS = 2048
+LAYOUT = 2
+BLOCK_PAIRS = 1024
 CHUNK_TOKENS = 256
-PROBABILITY = np.dtype("<f2")
+Records = NDArray[np.void]
+"""[rows] of what is kept of each token and end mark: `tokens` and `probabilities`, [K] each."""
 
 
-def bytes_of_sayings(config: Config, vocabulary: int) -> int:
-    """What is kept of each token, where teachers are asked once."""
-    kept = min(config.train.teacher_tokens, vocabulary) if config.train.teachers else 0
-    return kept * (_token(vocabulary).itemsize + PROBABILITY.itemsize)
-
-
-def _token(vocabulary: int) -> np.dtype[Any]:
-    return np.dtype("<u2" if vocabulary <= 1 << 16 else "<u4")
+def record_of(config: Config, vocabulary: int) -> np.dtype[Any]:
+    """How what is kept of a token lies on the disk."""
+    kept = min(config.train.teacher_tokens, vocabulary)
+    token = "<u2" if vocabulary <= 1 << 16 else "<u4"
+    return np.dtype([("tokens", token, (kept,)), ("probabilities", "<f2", (kept,))])
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,16 @@ class _Blocks:
     folder: Path
     starts: NDArray[np.int64]
     """[pairs + 1] the tokens and end marks of the pairs before each."""
-    kept: int
-    token: np.dtype[Any]
+    record: np.dtype[Any]
 
     @classmethod
-    def of(cls, folder: Path, targets: Ragged, kept: int, vocabulary: int) -> _Blocks:
-        starts = targets.offsets + np.arange(len(targets) + 1)
-        return cls(folder, starts, min(kept, vocabulary), _token(vocabulary))
+    def of(cls, folder: Path, targets: Ragged, record: np.dtype[Any]) -> _Blocks:
+        return cls(folder, targets.offsets + np.arange(len(targets) + 1), record)
 
     def __len__(self) -> int:
         return -(-(len(self.starts) - 1) // BLOCK_PAIRS)
 
-    def pairs(self, number: int) -> NDArray[np.int64]:
+    def pairs(self, number: int) -> Rows:
         return np.arange(number * BLOCK_PAIRS, min((number + 1) * BLOCK_PAIRS, len(self.starts) - 1))
 
     def rows(self, number: int) -> int:
@@ -78,63 +76,67 @@ class _Blocks:
         return self.folder / f"{number:06}.said"
 
     def is_there(self, number: int) -> bool:
-        size = self.rows(number) * self.kept * (self.token.itemsize + PROBABILITY.itemsize)
         path = self.path(number)
-        return path.is_file() and path.stat().st_size == size
+        with explained(path, "read"):
+            return path.is_file() and path.stat().st_size == self.rows(number) * self.record.itemsize
 
-    def write(self, number: int, tokens: NDArray[np.int64], probabilities: NDArray[np.float32]) -> None:
-        write_file(self.path(number), tokens.astype(self.token).tobytes() + probabilities.astype(PROBABILITY).tobytes())
-
-    def read(self, number: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Tokens and probabilities, [rows, kept] each, mapped."""
-        shape = (self.rows(number), self.kept)
-        middle = shape[0] * shape[1] * self.token.itemsize
+    def read(self, pair: int) -> Records:
+        """What is said of one pair."""
+        number = pair // BLOCK_PAIRS
+        before = int(self.starts[pair] - self.starts[number * BLOCK_PAIRS])
+        count = int(self.starts[pair + 1] - self.starts[pair])
         path = self.path(number)
-        return (
-            np.memmap(path, self.token, "r", shape=shape),
-            np.memmap(path, PROBABILITY, "r", offset=middle, shape=shape),
-        )
+        with explained(path, "read"):
+            found = np.fromfile(path, self.record, count, offset=before * self.record.itemsize)
+        if len(found) < count:
+            raise RegardError(f"{path}: damaged; delete it, and the teachers will be asked anew")
+        return found
 
 
 class Sayings:
     """What teachers say of every token of a prepared text: looked up by the pairs of a batch."""
 
-    def __init__(self, blocks: _Blocks) -> None:
-        with explained(blocks.folder, "read"):
-            self._read = [blocks.read(number) for number in range(len(blocks))]
-        self._starts = blocks.starts
+    def __init__(self, blocks: _Blocks, vocabulary: int, seconds: float) -> None:
+        self._blocks, self._vocabulary = blocks, vocabulary
+        self.seconds = seconds
+        """How long this process has asked."""
 
     def of(self, batch: Batch) -> Likeliest:
         """What is said of the real tokens of a batch, row after row."""
-        pairs = batch.indices.tolist()
+        found = [np.empty(0, self._blocks.record), *(self._blocks.read(pair) for pair in batch.indices.tolist())]
+        records = np.concatenate(found)
+        tokens, probabilities = records["tokens"].astype(np.int64), records["probabilities"].astype(np.float32)
+        if not (np.all(tokens < self._vocabulary) and np.all((probabilities >= 0) & (probabilities <= 1))):
+            raise RegardError(
+                f"{self._blocks.folder}: damaged, for it holds what no teacher says; delete it, and they will be asked "
+                "anew"
+            )
         device = batch.target_output.device
-        tokens, probabilities = (self._rows(pairs, side) for side in (0, 1))
-        return Likeliest(
-            torch.from_numpy(tokens.astype(np.int64)).to(device),
-            torch.from_numpy(probabilities.astype(np.float32)).to(device),
-        )
+        return Likeliest(torch.from_numpy(tokens).to(device), torch.from_numpy(probabilities).to(device))
 
-    def _rows(self, pairs: Sequence[int], side: int) -> NDArray[Any]:
-        parts = [self._read[0][side][:0]]
-        for pair in pairs:
-            number = pair // BLOCK_PAIRS
-            first = self._starts[number * BLOCK_PAIRS]
-            parts.append(self._read[number][side][self._starts[pair] - first : self._starts[pair + 1] - first])
-        return np.concatenate(parts)
+
+Teacher = SequenceToSequence | Sayings
+"""Models that are asked at every step, or what they said."""
 
 
 def ask_teachers(
-    teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, run: Path, team: Team, vocabulary: int
+    load: Callable[[], SequenceToSequence],
+    prepared: PreparedCorpus,
+    config: Config,
+    run: Path,
+    team: Team,
+    vocabulary: int,
 ) -> Sayings:
-    """What a teacher says of all of a run's text: as far as the run has it already, it is not asked again."""
-    home = run / SAID / _fingerprint(prepared, config)
-    blocks = _Blocks.of(home, prepared.target, config.train.teacher_tokens, vocabulary)
+    """What teachers say of all of a run's text: as far as the run has it already, they are not asked again."""
+    started = time.monotonic()
     with team.all_or_none():
+        home = run / SAID / _fingerprint(prepared, config)
         if team.leads:
             _make_room(home)
+    blocks = _Blocks.of(home, prepared.target, record_of(config, vocabulary))
     with team.all_or_none():
-        _ask(teacher, prepared, config, blocks, team)
-    return Sayings(blocks)
+        asked = _ask(load, prepared, config, blocks, team)
+    return Sayings(blocks, vocabulary, time.monotonic() - started if any(team.agree([asked])) else 0.0)
 
 
 def _make_room(home: Path) -> None:
@@ -146,49 +148,55 @@ def _make_room(home: Path) -> None:
                 remove_folder(other)
 
 
-def _ask(teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, blocks: _Blocks, team: Team) -> None:
+def _ask(
+    load: Callable[[], SequenceToSequence], prepared: PreparedCorpus, config: Config, blocks: _Blocks, team: Team
+) -> bool:
+    """Ask about the blocks that are missing, of those that are this process's; say whether there were any."""
     own = [number for number in range(len(blocks)) if number % team.size == team.rank]
     missing = [number for number in own if not blocks.is_there(number)]
     if not missing:
-        return
+        return False
+    teacher = load()
     with task("asking the teachers", sum(map(blocks.rows, missing))) as work:
         for number in missing:
-            blocks.write(number, *_said_of(teacher, prepared, config, blocks, number, work))
+            records = said_of(teacher, prepared, blocks.pairs(number), config, blocks.record, work.advance)
+            write_file(blocks.path(number), records.tobytes())
+    return True
 
 
 @torch.no_grad()
-def _said_of(
-    teacher: SequenceToSequence, prepared: PreparedCorpus, config: Config, blocks: _Blocks, number: int, work: Task
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The likeliest tokens after all that is before each token of a block, and how likely they are: [rows, kept]."""
-    pairs = blocks.pairs(number)
-    tokens = np.empty((blocks.rows(number), blocks.kept), dtype=np.int64)
-    probabilities = np.empty(tokens.shape, dtype=np.float32)
+def said_of(
+    teacher: SequenceToSequence,
+    prepared: PreparedCorpus,
+    pairs: Rows,
+    config: Config,
+    record: np.dtype[Any],
+    advance: Callable[[int], None] = lambda _: None,
+) -> Records:
+    """What a teacher says of each token and end mark of some pairs, one after the other."""
     source, target = (side.lengths(pairs) + 1 for side in (prepared.source, prepared.target))
+    starts = np.cumsum(target) - target
+    records = np.empty(int(target.sum()), record)
     for rows in cut_into_batches(source, target, config.train.batch_tokens):
-        some = pairs[rows]
-        batch = batch_of(prepared.source, prepared.target, some, some).to(teacher.device)
-        said = said_by(teacher, features_at(teacher, batch, real_tokens(batch)))
-        first = blocks.starts[pairs[0]]
-        places = np.concatenate([np.arange(blocks.starts[pair], blocks.starts[pair + 1]) for pair in some]) - first
-        tokens[places], probabilities[places] = _likeliest(
-            MeanLogits(said, None, CHUNK_TOKENS), len(places), blocks.kept
-        )
-        work.advance(len(places))
-    return tokens, probabilities
-
-
-def _likeliest(said: MeanLogits, count: int, kept: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    parts = []
-    for start in range(0, count, CHUNK_TOKENS):
-        parts.append(said.logits(slice(start, min(start + CHUNK_TOKENS, count))).softmax(-1).topk(kept))
-    values, tokens = (torch.cat(some).cpu().numpy() for some in zip(*parts, strict=True))
-    return tokens, values
+        batch = batch_of(prepared.source, prepared.target, pairs[rows], pairs[rows]).to(teacher.device)
+        layers = last_layers(teacher, features_at(teacher, batch, real_tokens(batch)))
+        places = np.concatenate([np.arange(starts[row], starts[row] + target[row]) for row in rows])
+        logits = MeanLogits(layers, None, CHUNK_TOKENS)
+        for start in range(0, len(places), CHUNK_TOKENS):
+            some = places[start : start + CHUNK_TOKENS]
+            likeliest = logits.logits(slice(start, start + len(some))).softmax(-1).topk(record["tokens"].shape[0])
+            records["tokens"][some] = likeliest.indices.cpu().numpy()
+            records["probabilities"][some] = likeliest.values.cpu().numpy()
+        advance(len(places))
+    return records
 
 
 def _fingerprint(prepared: PreparedCorpus, config: Config) -> str:
     """Says of which text, by which teachers, and how much is kept."""
-    digest = hashlib.sha256(f"{LAYOUT} {BLOCK_PAIRS} {prepared.folder.name} {config.train.teacher_tokens}".encode())
-    for file in files_of_teachers(config):
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    kept = config.train.teacher_tokens
+    parts = [f"{LAYOUT} {BLOCK_PAIRS} {kept} {prepared.folder.name}", *config.train.teachers]
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for path in files_of_teachers(config):
+        with explained(path, "read"), open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()[:16]

@@ -24,8 +24,8 @@ from regard.models.ensemble import Ensemble
 from regard.native.rows import exponentials_, taught_gradients_
 from regard.train.output_layer import Chunks, OutputLayer, OutputLogits, narrow_products, scaled_gradients
 
-Said = tuple[Tensor, Tensor, Tensor | None]
-"""What one teacher says, before its last layer's product: features [N, D], weight [V, D], bias [V]."""
+LastLayer = tuple[Tensor, Tensor, Tensor | None]
+"""Of one teacher: features [N, D], and the weight [V, D] and bias [V] that make logits of them."""
 LEAST = 1e-30
 """Of a mean of probabilities: its logarithm is a number."""
 
@@ -37,8 +37,8 @@ class Likeliest(NamedTuple):
     probabilities: Tensor  # [N, K]
 
 
-def said_by(teacher: SequenceToSequence, features: Tensor) -> list[Said]:
-    """What each member of a teacher says, from its features [N, D], which several members have side by side."""
+def last_layers(teacher: SequenceToSequence, features: Tensor) -> list[LastLayer]:
+    """Those of each member of a teacher, from its features [N, D], which several members have side by side."""
     members = teacher.each() if isinstance(teacher, Ensemble) else [teacher]
     if isinstance(teacher, Ensemble) and teacher.average != "probabilities":
         raise ValueError("what teachers say is the mean of their probabilities")
@@ -54,7 +54,7 @@ def taught_cross_entropy(
     features: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    teachers: Sequence[Said] | Likeliest,
+    teachers: Sequence[LastLayer] | Likeliest,
     targets: Tensor,
     smoothing: float,
     share: float,
@@ -76,7 +76,7 @@ def taught_cross_entropy(
 class MeanLogits:
     """Logits whose softmax is the mean of several models' probabilities, chunk by chunk; those of one are its own."""
 
-    def __init__(self, models: Sequence[Said], dtype: torch.dtype | None, most_rows: int) -> None:
+    def __init__(self, models: Sequence[LastLayer], dtype: torch.dtype | None, most_rows: int) -> None:
         self._each = [OutputLogits(*model, dtype, most_rows) for model in models]
 
     def logits(self, rows: slice) -> Tensor:
@@ -145,7 +145,7 @@ class _TaughtCrossEntropy(torch.autograd.Function):
         features: Tensor,
         weight: Tensor,
         bias: Tensor | None,
-        teachers: Sequence[Said] | Likeliest,
+        teachers: Sequence[LastLayer] | Likeliest,
         targets: Tensor,
         smoothing: float,
         share: float,

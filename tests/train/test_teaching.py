@@ -30,7 +30,7 @@ from regard.recipe import override_config, parse_config
 from regard.train import output_layer
 from regard.train.objective import Objective
 from regard.train.passes import Passes
-from regard.train.teaching import said_by, taught_cross_entropy
+from regard.train.teaching import last_layers, taught_cross_entropy
 from regard.train.team import Team
 
 
@@ -117,7 +117,7 @@ def test_an_ensemble_says_what_its_members_say_together():
     other = build_model(parse_config({"model": sizes}).model, 60, 60, seed=5)
     ensemble, batch = Ensemble([a_model(), other]).eval(), a_batch()
     features = ensemble.features(batch.source, batch.source_mask, batch.target_input)
-    said = said_by(ensemble, features.flatten(0, 1))
+    said = last_layers(ensemble, features.flatten(0, 1))
     together = sum(F.linear(*each).softmax(-1) for each in said) / 2
     torch.testing.assert_close(together, ensemble.output(features).flatten(0, 1).softmax(-1))
     assert [each[0].size(1) for each in said] == [16, 24]
