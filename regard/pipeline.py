@@ -25,6 +25,7 @@ from regard.errors import ConfigError
 from regard.evaluate.metrics import available_tokenize, bleu
 from regard.figures import json_text
 from regard.hardware import available_cores, processor_name
+from regard.missing_teachers import missing_teachers
 from regard.models import build_model
 from regard.models.contract import SequenceToSequence
 from regard.models.folder import CARD, LoadedModel
@@ -98,9 +99,17 @@ class TrainResult:
 def train_run(config: Config, run: str | Path, must_resume: bool = False) -> TrainResult:
     """Train the model that a configuration describes, in the folder `run`; go on with what is there already.
 
-    Under torchrun, every process calls this, and they train one model together.
+    Teachers that are not there yet come first. Under torchrun, every process calls this, and they train one model
+    together.
     """
-    run = Path(run)
+    if not must_resume:
+        for teacher, folder in missing_teachers(config, Path(run)):
+            note(f"first a teacher, in {folder}, with seed {teacher.seed}")
+            _train_in(teacher, folder, must_resume=False)
+    return _train_in(config, Path(run), must_resume)
+
+
+def _train_in(config: Config, run: Path, must_resume: bool) -> TrainResult:
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: give it a source and a target file")
     device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))

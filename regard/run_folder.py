@@ -27,7 +27,7 @@ def check_run(config: Config, run: Path) -> None:
     """Refuse a folder that holds another run; one in which nothing was made yet holds none."""
     if run.exists() and not run.is_dir():
         raise RegardError(f"{run}: is a file; choose a folder for the run with --run")
-    if not (run / CONFIG).exists() or not _has_begun(run):
+    if not (run / CONFIG).exists() or not has_begun(run):
         return
     before = load_config(run / CONFIG)
     for section in SAME_RUN:
@@ -58,12 +58,12 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
             )
     if config.train.tensorboard:
         check_tensorboard()
-    if config.model.start is not None and not _has_begun(run):
+    if config.model.start is not None and not has_begun(run):
         read_start(config)
     check_teachers(config, run)
     held = hold(run)
     try:
-        if not _has_begun(run):
+        if not has_begun(run):
             with explained(run / TEXTS, "removed"):
                 (run / TEXTS).unlink(missing_ok=True)
         check_texts(config.data, run, files_of_teachers(config))
@@ -74,6 +74,11 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
         held.close()
         raise
     return held
+
+
+def is_under_way(run: Path) -> bool:
+    """Whether a run has begun in a folder, and not come to its end; a model from elsewhere is no run."""
+    return CheckpointStore(run / CHECKPOINTS).begun and not (run / FINISHED).exists()
 
 
 def remove_finished(run: Path) -> None:
@@ -95,7 +100,7 @@ def hold(run: Path) -> FolderLock:
             ) from None
 
 
-def _has_begun(run: Path) -> bool:
+def has_begun(run: Path) -> bool:
     """Whether there is anything that follows from a configuration: a vocabulary, or checkpoints."""
     return Tokenizers.exist(run) or CheckpointStore(run / CHECKPOINTS).begun
 

@@ -305,7 +305,9 @@ def test_recipes_that_mirror_others():
     assert both == quick.model_copy(update={"data": both.data, "train": longer})
     assert two == both.model_copy(update={"data": two.data, "tokenizer": two.tokenizer})
     taught, hour = (load_config(RECIPES / f"multi30k-en-de-{name}.toml") for name in ("taught", "hour"))
-    shorter = {name: getattr(hour.train, name) for name in ("max_steps", "dropout_warmup", "validate_every")}
+    shorter = {
+        name: getattr(hour.train, name) for name in ("max_steps", "dropout_warmup", "validate_every", "teacher_recipe")
+    }
     shorter["teachers"] = taught.train.teachers[:2]
     fewer = {"train": taught.train.model_copy(update=shorter), "data": quick.data}
     assert hour == taught.model_copy(update=fewer)

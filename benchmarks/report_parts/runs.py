@@ -18,8 +18,10 @@ from regard.recipe import load_config
 from regard.run_folder import FINISHED
 from regard.train.log import LOG, read_log
 
-MAY_DIFFER = ("seed", "train.threads", "train.processes")
-"""Keys in which runs of one recipe may differ: chance, and what changes the speed alone."""
+TEACHER_RECIPE = "train.teacher_recipe"
+"""Matters before a run alone: whoever made its teachers, it is the same run."""
+MAY_DIFFER = ("seed", "train.threads", "train.processes", TEACHER_RECIPE)
+"""Keys in which runs of one recipe may differ: chance, what changes the speed alone, what comes before."""
 ROUNDED = 0.001
 """Seconds that a log may be off."""
 
@@ -118,7 +120,8 @@ def train_command(run: FinishedRun, recipe: Path) -> str:
     given, used = _keys(load_config(recipe)), _keys(run.config)
     changed = {key: value for key, value in used.items() if value != given[key] and value is not None}
     foreign = next((key for key in changed if key.startswith("data.")), None)
-    if foreign is not None or any(used[key] is None and given[key] is not None for key in used):
+    missing = (key for key in used if used[key] is None and given[key] is not None)
+    if foreign is not None or any(key != TEACHER_RECIPE for key in missing):
         raise RegardError(f"{run.folder}: is no run of {recipe}, for it has another `{foreign or 'value'}`")
     overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in changed.items()]
     return f"regard train {shown(recipe)} --run {shown(run.folder)} {shlex.join(overrides)}".rstrip()

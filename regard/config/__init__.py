@@ -69,6 +69,10 @@ class Config(Section):
         for other in ("consistency", "self_distillation", "shard"):
             if self.train.teachers and getattr(self.train, other):
                 raise ValueError(f"`train.teachers` and `train.{other}` do not go together: leave one of them out")
+        if self.train.teacher_recipe and not self.train.teachers:
+            raise ValueError(
+                "`train.teacher_recipe` trains the models of `train.teachers`, and there are none: name their folders"
+            )
         if self.train.asks_once and self.tokenizer.dropout:
             raise ValueError(
                 "`train.teacher_tokens` keeps what teachers say of the text's tokens, and `tokenizer.dropout` makes "

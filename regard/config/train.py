@@ -53,6 +53,12 @@ class TrainConfig(Section):
     teachers: tuple[str, ...] = Field(
         (), strict=False, description="model folders that teach, by what they say of every token; several: their mean"
     )
+    teacher_recipe: str | None = Field(
+        None,
+        min_length=1,
+        description="with teachers: the recipe of those that are not there yet, which are trained first, the first "
+        "with seed 1 and so on",
+    )
     distillation: float = Field(
         0.5, gt=0, le=1, description="with teachers: the share of the target that is what they say"
     )

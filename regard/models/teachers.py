@@ -31,27 +31,31 @@ def read_teachers(config: Config) -> LoadedModel:
         loaded = load_ensemble(config.train.teachers)
     except (InputError, ModelFolderError) as error:
         raise ConfigError(f"`train.teachers`: {error}") from None
-    first = f"the model of `train.teachers` ({config.train.teachers[0]})"
-    ours, theirs = (each.tokenizer.model_dump(exclude=FREE) for each in (config, loaded.config))
+    check_suits(config, loaded.config, f"the model of `train.teachers` ({config.train.teachers[0]})")
+    return loaded
+
+
+def check_suits(config: Config, teacher: Config, name: str) -> None:
+    """Refuse a teacher, called `name` in errors, that does not know the languages or the tokens of a student."""
+    ours, theirs = (each.tokenizer.model_dump(exclude=FREE) for each in (config, teacher))
     for key, value in ours.items():
         if value != theirs[key]:
             raise ConfigError(
-                f"`tokenizer.{key}` is {value!r}, but {first} has {theirs[key]!r}; a student has its teachers' tokens: "
+                f"`tokenizer.{key}` is {value!r}, but {name} has {theirs[key]!r}; a student has its teachers' tokens: "
                 "set it so"
             )
-    missing = sorted(set(config.data.pairs) - set(loaded.config.data.pairs))
+    missing = sorted(set(config.data.pairs) - set(teacher.data.pairs))
     if missing:
-        raise ConfigError(f"{first} does not translate {' to '.join(missing[0])}, which its student is to learn")
-    if config.data.tags != loaded.config.data.tags:
+        raise ConfigError(f"{name} does not translate {' to '.join(missing[0])}, which its student is to learn")
+    if config.data.tags != teacher.data.tags:
         tags = str(config.data.tags).lower()
-        raise ConfigError(f"`data.tags` is {tags}, but not for {first}: a student is asked as its teachers are")
-    longest = loaded.config.model.max_positions - 1  # a sentence has a mark
-    if loaded.config.model.positions == "learned" and config.data.max_tokens > longest:
+        raise ConfigError(f"`data.tags` is {tags}, but not for {name}: a student is asked as its teachers are")
+    longest = teacher.model.max_positions - 1  # a sentence has a mark
+    if teacher.model.positions == "learned" and config.data.max_tokens > longest:
         raise ConfigError(
-            f"`data.max_tokens` is {config.data.max_tokens}, but {first} learned positions for {longest} tokens and a "
+            f"`data.max_tokens` is {config.data.max_tokens}, but {name} learned positions for {longest} tokens and a "
             f"mark: set `data.max_tokens` to {longest} or less"
         )
-    return loaded
 
 
 def check_teachers(config: Config, run: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from regard.config import Config
 from regard.planning.facts import MEMORY_SHARE, Costs, Facts, Speed
@@ -19,10 +20,17 @@ class Time:
     saving: float
     preparing: float
     asking: float = 0.0
+    teachers: float = 0.0
+    """What is trained first."""
+
+    @property
+    def own(self) -> float:
+        """Without what is trained first."""
+        return self.training + self.validating + self.saving + self.preparing + self.asking
 
     @property
     def total(self) -> float:
-        return self.training + self.validating + self.saving + self.preparing + self.asking
+        return self.own + self.teachers
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,15 @@ def estimate(config: Config, facts: Facts) -> Estimate:
         disk += facts.costs.said_bytes
     memory = facts.memory.needed(train.batch_tokens, facts.processes)
     return Estimate(per_epoch, tokens, steps, steps / per_epoch, validations, kept, memory, time, disk)
+
+
+def with_teachers(expected: Estimate, teachers: Sequence[Estimate]) -> Estimate:
+    """The same, with the time and the disk of what is trained first."""
+    if expected.time is None or expected.disk is None:
+        return expected
+    seconds = sum(teacher.time.total for teacher in teachers if teacher.time is not None)
+    disk = sum(teacher.disk for teacher in teachers if teacher.disk is not None)
+    return replace(expected, time=replace(expected.time, teachers=seconds), disk=expected.disk + disk)
 
 
 def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int, validations: int) -> Time:

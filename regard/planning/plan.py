@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from regard.config import Config
+from regard.missing_teachers import missing_teachers
 from regard.planning import STEPS
-from regard.planning.estimate import Estimate, estimate, largest_batch
+from regard.planning.estimate import Estimate, estimate, largest_batch, with_teachers
 from regard.planning.facts import Facts
 from regard.planning.measuring import find_facts
 from regard.planning.screen import draw
+from regard.planning.teachers import StandIns, stand_ins
 from regard.planning.verdict import EXIT_CODES, Verdict, judge
+from regard.recipe import format_config
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,30 @@ class Plan:
 
 
 def plan_run(config: Config, run: str | Path, steps: int = STEPS) -> Plan:
-    """Find out by a few real steps what the run of a configuration would take, kept in the folder `run`."""
-    facts = find_facts(config, Path(run), max(1, steps))
-    expected = estimate(config, facts)
-    return Plan(config, facts, expected, judge(config, facts, expected))
+    """Find out by a few real steps what the run of a configuration would take, kept in the folder `run`.
+
+    Teachers that are not there yet are part of it: one of each recipe is tried.
+    """
+    first: list[Plan] = []
+    tried: dict[str, tuple[Plan, Path]] = {}
+    with stand_ins() as models:
+        for teacher, folder in missing_teachers(config, Path(run)):
+            recipe = format_config(teacher.model_copy(update={"seed": 0}))
+            if recipe not in tried:
+                tried[recipe] = _plan(teacher, folder, steps, models), models.make(teacher, folder)
+            plan, models.of[str(folder)] = tried[recipe]
+            first.append(plan)
+        return _plan(config, Path(run), steps, models, first)
+
+
+def _plan(config: Config, run: Path, steps: int, models: StandIns, first: Sequence[Plan] = ()) -> Plan:
+    """The plan of a run whose teachers are there, or have a model that stands in for them; and of what comes first."""
+    facts = find_facts(models.instead(config), run, max(1, steps))
+    facts = replace(facts, vocabulary_from=models.named(facts.vocabulary_from))
+    expected = with_teachers(estimate(config, facts), [plan.expected for plan in first])
+    verdict = judge(config, facts, expected)
+    worst = max((plan.verdict for plan in first), key=lambda verdict: EXIT_CODES[verdict.level], default=verdict)
+    if EXIT_CODES[worst.level] > EXIT_CODES[verdict.level]:
+        reasons = tuple(f"`train.teacher_recipe`: {reason}" for reason in worst.reasons)
+        verdict = Verdict(worst.level, (*reasons, *verdict.reasons), (), verdict.notes)
+    return Plan(config, facts, expected, verdict)

@@ -59,7 +59,8 @@ def _needs(facts: Facts, expected: Estimate) -> Iterator[tuple[str, str]]:
     if expected.disk is not None and facts.costs is not None:
         size = gigabytes(facts.costs.checkpoint_bytes)
         said = ", what the teachers say" if facts.costs.asking_seconds is not None else ""
-        kept = f"up to {expected.checkpoints} checkpoints of {size}, the prepared text{said}, the model"
+        first = ", the teachers' runs" if expected.time is not None and expected.time.teachers else ""
+        kept = f"up to {expected.checkpoints} checkpoints of {size}, the prepared text{said}, the model{first}"
         yield "disk", f"{gigabytes(expected.disk)} of {gigabytes(machine.disk)} free: {kept}"
 
 
@@ -79,6 +80,8 @@ def _time(facts: Facts, speed: Speed, costs: Costs, expected: Estimate, time: Ti
     yield "", f"{long_duration(time.preparing):>14}  learning the vocabulary, preparing the text"
     if costs.asking_seconds is not None:
         yield "", f"{long_duration(time.asking):>14}  asking the teachers"
+    if time.teachers:
+        yield "", f"{long_duration(time.teachers):>14}  training teachers that are not there yet"
     yield "", f"{long_duration(time.total):>14}  in all"
 
 

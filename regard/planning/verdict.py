@@ -86,10 +86,10 @@ def _hopeless(config: Config, facts: Facts, expected: Estimate, proposal: tuple[
             f"The memory does not suffice: with the smallest batch a process takes {gigabytes(need)} or more{have}. "
             f"A smaller model ({_smaller(config)}), a smaller tokenizer.vocabulary_size, or a machine with more memory."
         )
-    if expected.time is not None and expected.time.total / facts.machine.crowding > HOPELESS_DAYS * DAY:
-        affordable = int(HOPELESS_DAYS * DAY / expected.time.total * expected.steps)
+    if expected.time is not None and expected.time.own / facts.machine.crowding > HOPELESS_DAYS * DAY:
+        affordable = int(HOPELESS_DAYS * DAY / expected.time.own * expected.steps)
         yield (
-            f"It would take {long_duration(expected.time.total)}. In {HOPELESS_DAYS} days this machine makes "
+            f"It would take {long_duration(expected.time.own)}. In {HOPELESS_DAYS} days this machine makes "
             f"{affordable:,} of the {expected.steps:,} steps. A smaller model ({_smaller(config)}), a smaller "
             "train.max_steps, or a faster machine."
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,13 +21,15 @@ from regard.models.contract import SequenceToSequence
 PATIENCE = timedelta(days=1)
 """How long processes wait for one that validates or saves; one that dies is noticed at once."""
 MEETING_SECONDS = 600.0
-_MEETING = "regard/meeting"
 
 JOINING = timedelta(minutes=10)
 """How long they wait for one that has not joined yet; that one may have died, which nobody would notice."""
 
 PARTING = timedelta(seconds=5)
 """How long they wait for one another when all is done."""
+
+_meetings = itertools.count()
+"""Processes meet once for each model that they train, all of them equally often."""
 
 
 class Team:
@@ -230,22 +233,22 @@ def _meeting_place() -> dict[str, Any]:
     environment = os.environ
     if environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
         return {}
-    host, rank = environment["MASTER_ADDR"], int(environment["RANK"])
+    host, rank, meeting = environment["MASTER_ADDR"], int(environment["RANK"]), f"regard/meeting/{next(_meetings)}"
     shared = TCPStore(host, int(environment["MASTER_PORT"]), is_master=False)
     if rank == 0:
         store = TCPStore(host, 0, is_master=True, wait_for_workers=False)
-        shared.set(_MEETING, str(store.port))
+        shared.set(meeting, str(store.port))
     else:
-        store = _opened_store(shared, host)
+        store = _opened_store(shared, host, meeting)
     store.set_timeout(PATIENCE)
     return {"store": store, "rank": rank}
 
 
-def _opened_store(shared: TCPStore, host: str) -> TCPStore:
+def _opened_store(shared: TCPStore, host: str, meeting: str) -> TCPStore:
     deadline = time.monotonic() + MEETING_SECONDS
     while True:
         try:
-            return TCPStore(host, int(shared.get(_MEETING)), is_master=False, timeout=timedelta(seconds=2))
+            return TCPStore(host, int(shared.get(meeting)), is_master=False, timeout=timedelta(seconds=2))
         except RuntimeError as error:
             if time.monotonic() > deadline:
                 raise RegardError(f"the first process of this run cannot be found at {host}: {error}") from None

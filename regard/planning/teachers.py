@@ -1,0 +1,51 @@
+"""Planning for teachers that are not there yet: untrained models stand in for them, which take as long to ask."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from regard.config import Config
+from regard.models import build_model
+from regard.models.folder import save_model
+from regard.planning.text import look_at_text
+
+
+@dataclass(frozen=True)
+class StandIns:
+    """Untrained models in place of those that will be trained."""
+
+    home: Path
+    of: dict[str, Path] = field(default_factory=dict)
+    """By the folders of those."""
+
+    def make(self, teacher: Config, folder: Path) -> Path:
+        """Make a model with the vocabulary and the shape that a teacher will have in `folder`."""
+        home = self.home / str(len(self.of))
+        home.mkdir()
+        tokenizers = look_at_text(self.instead(teacher), folder, home).tokenizers
+        sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
+        model = build_model(teacher.model, *sizes, teacher.seed)
+        save_model(home / "model", model, teacher, tokenizers, card="")
+        return home / "model"
+
+    def instead(self, config: Config) -> Config:
+        """The same configuration with what stands in for its teachers."""
+        teachers = tuple(str(self.of.get(str(Path(name)), name)) for name in config.train.teachers)
+        return config.model_copy(update={"train": config.train.model_copy(update={"teachers": teachers})})
+
+    def named(self, words: str) -> str:
+        """Words about them as they should be: about those that they stand in for."""
+        for folder, model in self.of.items():
+            words = words.replace(str(model), folder)
+        return words
+
+
+@contextmanager
+def stand_ins() -> Iterator[StandIns]:
+    """Where there is room for untrained models, for a while."""
+    with tempfile.TemporaryDirectory(prefix="regard-plan-") as home:
+        yield StandIns(Path(home))

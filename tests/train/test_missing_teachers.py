@@ -1,0 +1,166 @@
+"""Teachers that are not there yet are trained first, by one recipe, and what is there is left as it is."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tiny_world import write_tiny_corpus
+from two_logits import train_killed_at
+
+from regard import pipeline
+from regard.errors import ConfigError, CorpusError, RegardError
+from regard.pipeline import train_run
+from regard.planning.plan import plan_run
+from regard.recipe import format_config, load_config, override_config
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    """A folder with the recipe of teachers in it."""
+    monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
+    write_recipe(tmp_path, write_tiny_corpus(tmp_path / "corpus"), "train.threads=2")
+    return tmp_path
+
+
+def write_recipe(home, config, *overrides):
+    (home / "teacher.toml").write_text(format_config(override_config(config, overrides)), encoding="utf-8")
+
+
+def student(home, *overrides, names=("one", "two")):
+    """A student of two teachers, which are asked once."""
+    folders = json.dumps([str(home / name) for name in names])
+    taught = [f"train.teachers={folders}", f'train.teacher_recipe="{home / "teacher.toml"}"']
+    settings = ["train.teacher_tokens=8", "model.width=32", "train.max_steps=12", "train.threads=1"]
+    return override_config(load_config(home / "teacher.toml"), [*taught, *settings, *overrides])
+
+
+def weights(folder):
+    return (folder / "model.safetensors").read_bytes()
+
+
+def test_teachers_are_trained_first_as_they_would_be_by_themselves(home, monkeypatch):
+    by_itself = override_config(load_config(home / "teacher.toml"), ["seed=2", "train.threads=1"])
+    train_run(by_itself, home / "itself")
+    made = []
+    train_in = pipeline._train_in
+    monkeypatch.setattr(pipeline, "_train_in", lambda *given, **more: made.append(given[1]) or train_in(*given, **more))
+    train_run(student(home), home / "student")
+    assert made == [home / "one", home / "two", home / "student"]
+    assert [load_config(home / name / "config.toml").seed for name in ("one", "two")] == [1, 2]
+    assert weights(home / "two") == weights(home / "itself")
+    assert weights(home / "one") != weights(home / "two")
+    train_run(student(home, "train.teacher_recipe=gone.toml"), home / "student")
+    assert made == [home / "one", home / "two", home / "student", home / "student"]
+
+
+def test_a_teacher_that_was_interrupted_goes_on_to_the_same_end(home, monkeypatch):
+    train_run(student(home), home / "student")
+    ends = [weights(home / name) for name in ("one", "two", "student")]
+    other = student(home, names=("first", "second"))
+    train_killed_at(14, other, home / "other", monkeypatch)
+    assert (home / "first" / "checkpoints").exists()
+    assert not (home / "second").exists()
+    assert not (home / "other").exists()
+    train_run(other, home / "other")
+    assert [weights(home / name) for name in ("first", "second", "other")] == ends
+
+
+def test_a_model_from_elsewhere_is_taken_as_it_is(home, tiny_run):
+    (home / "one").mkdir()
+    for name in ("model.safetensors", "config.toml", "tokenizer.json"):
+        shutil.copy(tiny_run / name, home / "one" / name)
+    train_run(student(home, names=("one",)), home / "student")
+    assert weights(home / "one") == weights(tiny_run)
+    assert not (home / "one" / "checkpoints").exists()
+
+
+def test_one_that_is_named_twice_is_trained_once(home):
+    train_run(student(home, names=("one", "one")), home / "student")
+    assert load_config(home / "one" / "config.toml").seed == 1
+
+
+def test_teachers_may_have_teachers(home):
+    config = load_config(home / "teacher.toml")
+    shutil.copy(home / "teacher.toml", home / "first.toml")
+    middle = [f'train.teachers=["{home / "first"}"]', f'train.teacher_recipe="{home / "first.toml"}"']
+    write_recipe(home, config, *middle)
+    train_run(student(home, names=("one",)), home / "student")
+    assert all((home / name / "finished.json").exists() for name in ("first", "one", "student"))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "error", "words"),
+    [
+        (['train.teacher_recipe="nowhere.toml"'], ConfigError, "`train.teacher_recipe`: nowhere.toml: no such recipe"),
+        (["tokenizer.vocabulary_size=300"], ConfigError, r"is 300, but `train.teacher_recipe` \(.*toml\) has 320"),
+        (["data.target_language=de"], ConfigError, r"teacher.toml\) does not translate en to de"),
+        (['data.validation=[{source="no.en",target="no.fr"}]'], CorpusError, "no.en: no such file"),
+    ],
+)
+def test_what_would_fail_in_the_end_fails_before_teachers_are_trained(home, overrides, error, words):
+    with pytest.raises(error, match=words):
+        train_run(student(home, *overrides), home / "student")
+    assert sorted(path.name for path in home.iterdir()) == ["corpus", "teacher.toml"]
+
+
+def test_nothing_teaches_itself(home):
+    with pytest.raises(ConfigError, match="student would be trained by itself"):
+        train_run(student(home, names=("student",)), home / "student")
+    recipe = home / "teacher.toml"
+    write_recipe(home, student(home, names=("one",)), f'train.teacher_recipe="{recipe}"')
+    with pytest.raises(ConfigError, match="one would be trained by itself"):
+        train_run(load_config(recipe), home / "student")
+
+
+def test_a_recipe_without_teachers_is_refused(home):
+    with pytest.raises(ConfigError, match=r"`train.teacher_recipe` trains the models of `train.teachers`"):
+        override_config(load_config(home / "teacher.toml"), ["train.teacher_recipe=teacher.toml"])
+
+
+def test_to_resume_is_not_to_begin(home):
+    with pytest.raises(RegardError, match="there is no run to resume here"):
+        train_run(student(home), home / "student", must_resume=True)
+    assert not (home / "one").exists()
+
+
+@pytest.mark.slow
+def test_a_plan_counts_teachers_of_teachers(home):
+    shutil.copy(home / "teacher.toml", home / "first.toml")
+    taught = [f'train.teachers=["{home / "first"}"]', f'train.teacher_recipe="{home / "first.toml"}"']
+    write_recipe(home, load_config(home / "first.toml"), *taught)
+    both = plan_run(student(home, names=("one",)), home / "student", 1)
+    one = plan_run(load_config(home / "teacher.toml"), home / "one", 1)
+    assert both.expected.disk > one.expected.disk
+    assert both.expected.time.teachers > one.expected.time.teachers > 0
+
+
+@pytest.mark.slow
+def test_a_plan_counts_teachers_that_are_not_there(home):
+    plan = plan_run(student(home), home / "student", 1)
+    assert "training teachers that are not there yet" in plan.to_text()
+    assert plan.facts.vocabulary_from == f"of {home / 'one'}"
+    assert plan.to_json()["expected"]["time"]["total"] > plan.expected.time.teachers > 0
+    assert not (home / "one").exists()
+    train_run(student(home), home / "student")
+    after = plan_run(student(home), home / "student", 1)
+    assert after.expected.time.teachers == 0
+    assert after.expected.disk < plan.expected.disk
+
+
+@pytest.mark.slow
+def test_a_plan_that_fails_by_its_teachers_says_so(home):
+    write_recipe(home, load_config(home / "teacher.toml"), "train.max_steps=2000000000")
+    plan = plan_run(student(home, "train.max_steps=12"), home / "student", 1)
+    assert plan.exit_code == 4
+    assert "`train.teacher_recipe`: It would take" in " ".join(plan.to_text().split())
+
+
+@pytest.mark.slow
+def test_processes_of_torchrun_train_teachers_together(home):
+    (home / "student.toml").write_text(format_config(student(home)), encoding="utf-8")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
+    command = [*torchrun, "regard", "train", home / "student.toml", "--run", home / "student"]
+    subprocess.run(command, check=True, timeout=240)
+    assert all(json.loads((home / name / "finished.json").read_text())["processes"] == 2 for name in ("one", "student"))
