@@ -16,7 +16,7 @@ from regard.errors import InputError
 from regard.explain.fonts import families_for
 from regard.explain.pictures.embeddings import principal_plane
 from regard.explain.pictures.heads import heads_picture
-from regard.explain.pictures.learning import curves_picture
+from regard.explain.pictures.learning import CurvesPicture, Run, curves_picture
 from regard.explain.pictures.masks import masks_picture
 from regard.explain.pictures.positions import model_positions_picture, positions_picture
 from regard.explain.pictures.schedules import schedule_picture
@@ -95,6 +95,15 @@ COMMANDS = {
     "curves": ["RUN"],
     "embeddings": ["RUN", "--tokens", "40"],
 }
+
+
+def test_curves_that_differ_by_little_fill_their_panels():
+    losses, scores = [(500, 1.5), (1000, 1.4)], [(500, 40.0), (1000, 42.0)]
+    begun = [(step, 9.0 - step) for step in range(1, 8)] + [(step, 1.6) for step in range(8, 101)]
+    left, right = CurvesPicture((Run("one", begun, losses, scores),)).figure().axes
+    assert (*left.get_ylim(), *right.get_ylim()) == pytest.approx((1.384, 1.616, 39.84, 42.16))
+    flat = CurvesPicture((Run("one", [], losses[:1], [(500, 0.0)]),)).figure().axes
+    assert [axes.get_ylim() for axes in flat] == [(1.0, 2.0), (0.0, 0.5)]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ class CurvesPicture(Picture):
             if points:
                 axes.plot(*zip(*points, strict=True), label=run.name, marker=".", linewidth=2.0, **style)
         axes.set(ylabel="negative log-likelihood of a token")
-        axes.set_ylim(*self._heights())
+        seen = [value for run in self.runs for _, value in run.validation]
+        seen += [value for run in self.runs for _, value in run.training[len(run.training) // 10 :]]  # steep before
+        axes.set_ylim(*_heights(seen))
         self._across(axes)
 
     def draw_bleu(self, axes: Axes) -> None:
@@ -72,14 +74,8 @@ class CurvesPicture(Picture):
         for number, run in enumerate(self.runs):
             if run.bleu:
                 axes.plot(*zip(*run.bleu, strict=True), label=run.name, marker=".", linewidth=2.0, **_style(number))
-        axes.set(ylabel="BLEU", ylim=(0, None))
+        axes.set(ylabel="BLEU", ylim=_heights([value for run in self.runs for _, value in run.bleu]))
         self._across(axes)
-
-    def _heights(self) -> tuple[float | None, float | None]:
-        """From 0 to the highest validation and what training reached after its first tenth: beginnings are steep."""
-        seen = [value for run in self.runs for _, value in run.validation]
-        seen += [value for run in self.runs for _, value in run.training[len(run.training) // 10 :]]
-        return 0.0, (1.08 * max(seen) if seen else None)
 
     def _across(self, axes: Axes) -> None:
         dress(axes)
@@ -137,6 +133,14 @@ def _run(name: str, lines: Sequence[Mapping[str, Any]], by: By) -> Run:
         points("validation", lambda line: line.get("loss")),
         points("validation", lambda line: line.get("bleu")),
     )
+
+
+def _heights(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """From a little below the lowest, though not below 0, to a little above the highest: runs differ by little."""
+    if not values:
+        return None, None
+    room = 0.08 * (max(values) - min(values)) or 0.5
+    return max(0.0, min(values) - room), max(values) + room
 
 
 def _place(line: Mapping[str, Any], by: By) -> float | None:
