@@ -110,8 +110,6 @@ def train_run(config: Config, run: str | Path, must_resume: bool = False) -> Tra
 
 
 def _train_in(config: Config, run: Path, must_resume: bool) -> TrainResult:
-    if not config.data.train:
-        raise ConfigError("`data.train` names no corpus: give it a source and a target file")
     device = device_of(config, int(os.environ.get("LOCAL_RANK", "0")))
     with (
         stop_request() as stop,

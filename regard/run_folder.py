@@ -56,10 +56,7 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
                 f"{run}: holds a finished model, and no checkpoint to go on from; choose another folder with --run, or "
                 f"remove {FINISHED} to train anew over it"
             )
-    if config.train.tensorboard:
-        check_tensorboard()
-    if config.model.start is not None and not has_begun(run):
-        read_start(config)
+    check_beginning(config, run)
     check_teachers(config, run)
     held = hold(run)
     try:
@@ -76,9 +73,20 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
     return held
 
 
+def check_beginning(config: Config, run: Path) -> None:
+    """Refuse what a run in this folder cannot begin with, or go on with; its teachers are another matter."""
+    if not config.data.train:
+        raise ConfigError("`data.train` names no corpus: give it a source and a target file")
+    if config.train.tensorboard:
+        check_tensorboard()
+    if config.model.start is not None and not has_begun(run):
+        read_start(config)
+
+
 def is_under_way(run: Path) -> bool:
     """Whether a run has begun in a folder, and not come to its end; a model from elsewhere is no run."""
-    return CheckpointStore(run / CHECKPOINTS).begun and not (run / FINISHED).exists()
+    begun = (run / TEXTS).exists() or CheckpointStore(run / CHECKPOINTS).begun
+    return begun and not (run / FINISHED).exists()
 
 
 def remove_finished(run: Path) -> None:

@@ -118,10 +118,9 @@ def first_difference(one: FinishedRun, other: FinishedRun) -> str | None:
 def train_command(run: FinishedRun, recipe: Path) -> str:
     """The command that makes a run of a recipe, with the keys in which the run differs from it."""
     given, used = _keys(load_config(recipe)), _keys(run.config)
-    changed = {key: value for key, value in used.items() if value != given[key] and value is not None}
+    changed = {key: value for key, value in used.items() if value not in (given[key], None) and key != TEACHER_RECIPE}
     foreign = next((key for key in changed if key.startswith("data.")), None)
-    missing = (key for key in used if used[key] is None and given[key] is not None)
-    if foreign is not None or any(key != TEACHER_RECIPE for key in missing):
+    if foreign is not None or any(used[key] is None and given[key] is not None for key in used):
         raise RegardError(f"{run.folder}: is no run of {recipe}, for it has another `{foreign or 'value'}`")
     overrides = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in changed.items()]
     return f"regard train {shown(recipe)} --run {shown(run.folder)} {shlex.join(overrides)}".rstrip()

@@ -53,11 +53,10 @@ class TrainConfig(Section):
     teachers: tuple[str, ...] = Field(
         (), strict=False, description="model folders that teach, by what they say of every token; several: their mean"
     )
-    teacher_recipe: str | None = Field(
-        None,
-        min_length=1,
+    teacher_recipe: str = Field(
+        "",
         description="with teachers: the recipe of those that are not there yet, which are trained first, the first "
-        "with seed 1 and so on",
+        "with seed 1 and so on; empty: they must be there",
     )
     distillation: float = Field(
         0.5, gt=0, le=1, description="with teachers: the share of the target that is what they say"

@@ -170,7 +170,7 @@ def _with_teachers(config: Config, teachers: Sequence[str | Path], words: float)
             f"the recipe has `train.{key}`, and learning from teachers word by word does without: set it to 0"
         )
     names = json.dumps([str(teacher) for teacher in teachers], ensure_ascii=False)
-    return override_config(config, [f"train.teachers={names}", f"train.distillation={words}"])
+    return override_config(config, [f"train.teachers={names}", "train.teacher_recipe=", f"train.distillation={words}"])
 
 
 def student_config(config: Config, run: Path, original: float, back: bool = False) -> Config:

@@ -15,7 +15,7 @@ from regard.planning.facts import Facts
 from regard.planning.measuring import find_facts
 from regard.planning.screen import draw
 from regard.planning.teachers import StandIns, stand_ins
-from regard.planning.verdict import EXIT_CODES, Verdict, judge
+from regard.planning.verdict import EXIT_CODES, Verdict, judge, with_worst_of
 from regard.recipe import format_config
 
 
@@ -56,8 +56,10 @@ def plan_run(config: Config, run: str | Path, steps: int = STEPS) -> Plan:
     """
     first: list[Plan] = []
     tried: dict[str, tuple[Plan, Path]] = {}
-    with stand_ins() as models:
+    with stand_ins(config) as models:
         for teacher, folder in missing_teachers(config, Path(run)):
+            if str(folder) in models.of:  # it teaches another one, too
+                continue
             recipe = format_config(teacher.model_copy(update={"seed": 0}))
             if recipe not in tried:
                 tried[recipe] = _plan(teacher, folder, steps, models), models.make(teacher, folder)
@@ -72,8 +74,4 @@ def _plan(config: Config, run: Path, steps: int, models: StandIns, first: Sequen
     facts = replace(facts, vocabulary_from=models.named(facts.vocabulary_from))
     expected = with_teachers(estimate(config, facts), [plan.expected for plan in first])
     verdict = judge(config, facts, expected)
-    worst = max((plan.verdict for plan in first), key=lambda verdict: EXIT_CODES[verdict.level], default=verdict)
-    if EXIT_CODES[worst.level] > EXIT_CODES[verdict.level]:
-        reasons = tuple(f"`train.teacher_recipe`: {reason}" for reason in worst.reasons)
-        verdict = Verdict(worst.level, (*reasons, *verdict.reasons), (), verdict.notes)
-    return Plan(config, facts, expected, verdict)
+    return Plan(config, facts, expected, with_worst_of(verdict, [plan.verdict for plan in first]))

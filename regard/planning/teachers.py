@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from regard.config import Config
+from regard.data.tokenizer import Tokenizers
 from regard.models import build_model
 from regard.models.folder import save_model
 from regard.planning.text import look_at_text
@@ -19,6 +20,8 @@ class StandIns:
     """Untrained models in place of those that will be trained."""
 
     home: Path
+    known: Path | None = None
+    """A model that is there, whose vocabulary they have."""
     of: dict[str, Path] = field(default_factory=dict)
     """By the folders of those."""
 
@@ -26,7 +29,8 @@ class StandIns:
         """Make a model with the vocabulary and the shape that a teacher will have in `folder`."""
         home = self.home / str(len(self.of))
         home.mkdir()
-        tokenizers = look_at_text(self.instead(teacher), folder, home).tokenizers
+        known = self.known or look_at_text(self.instead(teacher), folder, home).tokenizers
+        tokenizers = Tokenizers.load(known) if isinstance(known, Path) else known
         sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
         model = build_model(teacher.model, *sizes, teacher.seed)
         save_model(home / "model", model, teacher, tokenizers, card="")
@@ -45,7 +49,8 @@ class StandIns:
 
 
 @contextmanager
-def stand_ins() -> Iterator[StandIns]:
-    """Where there is room for untrained models, for a while."""
+def stand_ins(config: Config) -> Iterator[StandIns]:
+    """Where there is room for untrained models of a student's teachers, for a while."""
+    folders = [Path(name) for name in (config.model.start, *config.train.teachers) if name]
     with tempfile.TemporaryDirectory(prefix="regard-plan-") as home:
-        yield StandIns(Path(home))
+        yield StandIns(Path(home), next(filter(Tokenizers.exist, folders), None))

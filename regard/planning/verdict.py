@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,6 +46,17 @@ def judge(config: Config, facts: Facts, expected: Estimate) -> Verdict:
         return Verdict("hopeless", hopeless, (), notes)
     missing = tuple(_missing(config, facts, expected, proposal or ()))
     return Verdict("change" if missing else "fits", missing, proposal or (), notes)
+
+
+def with_worst_of(verdict: Verdict, teachers: Sequence[Verdict]) -> Verdict:
+    """The same, with what stands in the way of a teacher that is trained first."""
+    worst = max(teachers, key=lambda teacher: EXIT_CODES[teacher.level], default=Verdict("fits"))
+    if worst.level == "fits":
+        return verdict
+    remedy = (f"This fits: {' '.join(worst.proposal)}",) if worst.proposal else ()
+    reasons = tuple(f"`train.teacher_recipe`: {reason}" for reason in (*worst.reasons, *remedy))
+    level = max(worst.level, verdict.level, key=EXIT_CODES.__getitem__)
+    return Verdict(level, (*reasons, *verdict.reasons), verdict.proposal, verdict.notes)
 
 
 def _memory_fits(config: Config, facts: Facts) -> bool:
@@ -92,6 +103,11 @@ def _hopeless(config: Config, facts: Facts, expected: Estimate, proposal: tuple[
             f"It would take {long_duration(expected.time.own)}. In {HOPELESS_DAYS} days this machine makes "
             f"{affordable:,} of the {expected.steps:,} steps. A smaller model ({_smaller(config)}), a smaller "
             "train.max_steps, or a faster machine."
+        )
+    elif expected.time is not None and expected.time.total / facts.machine.crowding > HOPELESS_DAYS * DAY:
+        yield (
+            f"With the teachers that are trained first it would take {long_duration(expected.time.total)}: fewer of "
+            "them, or a smaller train.max_steps in their recipe."
         )
     per_token = parameters / max(facts.epoch.target_tokens, 1)
     if per_token > HOPELESS_PARAMETERS_PER_TOKEN:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import torch
@@ -230,11 +231,11 @@ def _meeting_place() -> dict[str, Any]:
     and what it counts as a restart differs from machine to machine. So the first process opens a store of its own
     each time, and the shared one tells where; as long as it tells of one that is gone, the others ask again.
     """
-    environment = os.environ
-    if environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
-        return {}
-    host, rank, meeting = environment["MASTER_ADDR"], int(environment["RANK"]), f"regard/meeting/{next(_meetings)}"
-    shared = TCPStore(host, int(environment["MASTER_PORT"]), is_master=False)
+    missing = next((name for name in ("MASTER_ADDR", "MASTER_PORT", "RANK") if name not in os.environ), None)
+    if missing is not None:
+        raise RegardError(f"WORLD_SIZE is set in the environment, as torchrun does, but not {missing}: use torchrun")
+    host, rank, meeting = os.environ["MASTER_ADDR"], int(os.environ["RANK"]), f"regard/meeting/{next(_meetings)}"
+    shared = _shared_store()
     if rank == 0:
         store = TCPStore(host, 0, is_master=True, wait_for_workers=False)
         shared.set(meeting, str(store.port))
@@ -242,6 +243,17 @@ def _meeting_place() -> dict[str, Any]:
         store = _opened_store(shared, host, meeting)
     store.set_timeout(PATIENCE)
     return {"store": store, "rank": rank}
+
+
+@cache
+def _shared_store() -> TCPStore:
+    """The store of this run's processes, which is there before they meet and after: torchrun's, or the first's."""
+    owner = os.environ["RANK"] == "0" and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
+    place = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    try:
+        return TCPStore(*place, is_master=owner, wait_for_workers=False, timeout=JOINING)
+    except RuntimeError as error:
+        raise RegardError(f"the processes of this run cannot find each other at {place[0]}: {error}") from None
 
 
 def _opened_store(shared: TCPStore, host: str, meeting: str) -> TCPStore:

@@ -1,6 +1,7 @@
 """Teachers that are not there yet are trained first, by one recipe, and what is there is left as it is."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from regard import pipeline
 from regard.errors import ConfigError, CorpusError, RegardError
 from regard.pipeline import train_run
 from regard.planning.plan import plan_run
+from regard.planning.verdict import Verdict, with_worst_of
 from regard.recipe import format_config, load_config, override_config
 
 
@@ -77,8 +79,22 @@ def test_a_model_from_elsewhere_is_taken_as_it_is(home, tiny_run):
 
 
 def test_one_that_is_named_twice_is_trained_once(home):
-    train_run(student(home, names=("one", "one")), home / "student")
-    assert load_config(home / "one" / "config.toml").seed == 1
+    train_run(student(home, names=("one", "./two/../one", "two")), home / "student")
+    assert [load_config(home / name / "config.toml").seed for name in ("one", "two")] == [1, 2]
+
+
+def test_weights_of_a_run_without_a_checkpoint_are_no_teacher(home, tiny_run):
+    train_run(load_config(home / "teacher.toml"), home / "whole")
+    (home / "one").mkdir()
+    for name in ("model.safetensors", "config.toml", "tokenizer.json", "texts.json"):
+        shutil.copy(home / "whole" / name, home / "one" / name)  # as a full disk leaves them at the first validation
+    train_run(student(home, names=("one",)), home / "student")
+    assert (home / "one" / "finished.json").exists()
+
+
+def test_without_a_recipe_teachers_must_be_there(home):
+    with pytest.raises(ConfigError, match="one: no such model folder"):
+        train_run(student(home, "train.teacher_recipe="), home / "student")
 
 
 def test_teachers_may_have_teachers(home):
@@ -97,12 +113,28 @@ def test_teachers_may_have_teachers(home):
         (["tokenizer.vocabulary_size=300"], ConfigError, r"is 300, but `train.teacher_recipe` \(.*toml\) has 320"),
         (["data.target_language=de"], ConfigError, r"teacher.toml\) does not translate en to de"),
         (['data.validation=[{source="no.en",target="no.fr"}]'], CorpusError, "no.en: no such file"),
+        (["data.train=[]"], ConfigError, "`data.train` names no corpus"),
+        (['model.start="nowhere"'], RegardError, "nowhere"),
     ],
 )
 def test_what_would_fail_in_the_end_fails_before_teachers_are_trained(home, overrides, error, words):
     with pytest.raises(error, match=words):
         train_run(student(home, *overrides), home / "student")
     assert sorted(path.name for path in home.iterdir()) == ["corpus", "teacher.toml"]
+
+
+def test_a_folder_that_cannot_be_had_is_said_before_teachers_are_trained(home, tiny_run):
+    (home / "two").write_text("")
+    with pytest.raises(ConfigError, match=r"two cannot be trained by .*teacher.toml with seed 2; name another folder"):
+        train_run(student(home), home / "student")
+    (home / "two").unlink()
+    other = shutil.copytree(tiny_run, home / "two")
+    (other / "config.toml").write_text(
+        (other / "config.toml").read_text().replace('source_language = "en"', 'source_language = "nl"')
+    )
+    with pytest.raises(ConfigError, match=r"two\) does not translate en to fr"):
+        train_run(student(home), home / "student")
+    assert not (home / "one").exists()
 
 
 def test_nothing_teaches_itself(home):
@@ -130,10 +162,12 @@ def test_a_plan_counts_teachers_of_teachers(home):
     shutil.copy(home / "teacher.toml", home / "first.toml")
     taught = [f'train.teachers=["{home / "first"}"]', f'train.teacher_recipe="{home / "first.toml"}"']
     write_recipe(home, load_config(home / "first.toml"), *taught)
-    both = plan_run(student(home, names=("one",)), home / "student", 1)
     one = plan_run(load_config(home / "teacher.toml"), home / "one", 1)
-    assert both.expected.disk > one.expected.disk
-    assert both.expected.time.teachers > one.expected.time.teachers > 0
+    assert one.expected.time.teachers > 0
+    of_one, of_two = (plan_run(student(home, names=names), home / "student", 1) for names in (("one",), ("one", "two")))
+    own = one.expected.disk - of_one.facts.costs.said_bytes
+    assert of_two.expected.disk - of_one.expected.disk < 1.2 * own, "their teacher is one"
+    assert of_two.expected.time.teachers > of_one.expected.time.teachers > 0
 
 
 @pytest.mark.slow
@@ -150,6 +184,17 @@ def test_a_plan_counts_teachers_that_are_not_there(home):
 
 
 @pytest.mark.slow
+def test_a_plan_has_the_vocabulary_of_a_teacher_that_is_there(home, monkeypatch):
+    train_run(_first(home), home / "one")
+    monkeypatch.setattr("regard.planning.teachers.look_at_text", None)
+    assert plan_run(student(home), home / "student", 1).expected.time.teachers > 0
+
+
+def _first(home):
+    return override_config(load_config(home / "teacher.toml"), ["train.threads=1"])
+
+
+@pytest.mark.slow
 def test_a_plan_that_fails_by_its_teachers_says_so(home):
     write_recipe(home, load_config(home / "teacher.toml"), "train.max_steps=2000000000")
     plan = plan_run(student(home, "train.max_steps=12"), home / "student", 1)
@@ -157,10 +202,25 @@ def test_a_plan_that_fails_by_its_teachers_says_so(home):
     assert "`train.teacher_recipe`: It would take" in " ".join(plan.to_text().split())
 
 
+def test_what_stands_in_the_way_of_a_teacher_stands_in_the_way_of_its_student():
+    fits, change = Verdict("fits", notes=("busy",)), Verdict("change", ("too large",), ("train.batch_tokens=8",))
+    assert with_worst_of(fits, []) == with_worst_of(fits, [fits]) == fits
+    own = Verdict("change", ("no disk",), ("train.keep_last=1",))
+    worse = with_worst_of(own, [fits, change])
+    assert worse.level == "change"
+    assert worse.reasons == (
+        "`train.teacher_recipe`: too large", "`train.teacher_recipe`: This fits: train.batch_tokens=8", "no disk",
+    )  # fmt: skip
+    assert worse.proposal == own.proposal
+    assert with_worst_of(Verdict("hopeless"), [change]).level == "hopeless"
+
+
 @pytest.mark.slow
-def test_processes_of_torchrun_train_teachers_together(home):
+@pytest.mark.parametrize("alone", ["0", "1"])
+def test_processes_of_torchrun_train_teachers_together(home, alone):
+    """With a store of torchrun's, or of the first process."""
     (home / "student.toml").write_text(format_config(student(home)), encoding="utf-8")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "--"]
     command = [*torchrun, "regard", "train", home / "student.toml", "--run", home / "student"]
-    subprocess.run(command, check=True, timeout=240)
+    subprocess.run(command, check=True, timeout=240, env={**os.environ, "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": alone})
     assert all(json.loads((home / name / "finished.json").read_text())["processes"] == 2 for name in ("one", "student"))
