@@ -24,6 +24,7 @@ FLOW = (
     ("evaluate", "explain", "web"),
     ("portability",),
     ("candidates", "card", "run_folder"),
+    ("missing_teachers",),
     ("pipeline",),
     ("distillation", "planning"),
     ("demo",),
