@@ -29,8 +29,10 @@ class StandIns:
         """Make a model with the vocabulary and the shape that a teacher will have in `folder`."""
         home = self.home / str(len(self.of))
         home.mkdir()
-        known = self.known or look_at_text(self.instead(teacher), folder, home).tokenizers
-        tokenizers = Tokenizers.load(known) if isinstance(known, Path) else known
+        if self.known is not None:
+            tokenizers = Tokenizers.load(self.known)
+        else:
+            tokenizers = look_at_text(self.instead(teacher), folder, home).tokenizers
         sizes = (tokenizers.source.vocabulary_size, tokenizers.target.vocabulary_size)
         model = build_model(teacher.model, *sizes, teacher.seed)
         save_model(home / "model", model, teacher, tokenizers, card="")
@@ -38,7 +40,8 @@ class StandIns:
 
     def instead(self, config: Config) -> Config:
         """The same configuration with what stands in for its teachers."""
-        teachers = tuple(str(self.of.get(str(Path(name)), name)) for name in config.train.teachers)
+        models = {Path(folder).resolve(): model for folder, model in self.of.items()}
+        teachers = tuple(str(models.get(Path(name).resolve(), name)) for name in config.train.teachers)
         return config.model_copy(update={"train": config.train.model_copy(update={"teachers": teachers})})
 
     def named(self, words: str) -> str:

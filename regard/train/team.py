@@ -273,7 +273,7 @@ def engine(device: torch.device, size: int, joining: timedelta = JOINING, **plac
     if device.type == "cuda":
         torch.cuda.set_device(device)
     try:
-        distributed.init_process_group(backend, world_size=size if place else -1, timeout=joining, **place)
+        distributed.init_process_group(backend, world_size=size, timeout=joining, **place)
         distributed.distributed_c10d._set_pg_timeout(PATIENCE)
     except (RuntimeError, ValueError) as error:
         raise RegardError(f"the {size} processes of this run cannot find each other: {error}") from None

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from regard.config import Config
-from regard.planning.estimate import estimate, fits_memory, largest_batch
+from regard.planning.estimate import estimate, fits_memory, largest_batch, with_teachers
 from regard.planning.facts import Costs, Epoch, Facts, Memory, Speed
 from regard.planning.machine import Machine
 from regard.planning.plan import Plan
@@ -193,6 +193,15 @@ def test_months_are_hopeless_and_weeks_are_noted():
     weeks = plan(max_steps=900_000)
     assert weeks.verdict.level == "fits"
     assert any("is long" in note for note in weeks.verdict.notes)
+
+
+def test_teachers_that_take_months_are_hopeless():
+    own = plan().expected
+    month = dataclasses.replace(own, time=dataclasses.replace(own.time, training=40 * 86_400.0))
+    assert with_teachers(own, []).time.total == own.time.total
+    verdict = judge(config(), FACTS, with_teachers(own, [month] * 3))
+    assert verdict.level == "hopeless"
+    assert verdict.reasons[0].startswith("With the teachers that are trained first it would take")
 
 
 def test_a_model_that_drowns_its_text_is_hopeless():

@@ -16,7 +16,9 @@ import torch
 from ranks import TORCHRUN, train_command, wait_for_step, workers_of
 from safetensors.torch import load_file
 
+from regard.errors import RegardError
 from regard.recipe import format_config, parse_config
+from regard.train.team import team_of_torchrun
 
 pytestmark = pytest.mark.slow
 STEPS = 50
@@ -80,6 +82,17 @@ def test_two_processes_equal_one_with_the_same_total_batch(recipe, pair, tmp_pat
     expected, got = load_file(tmp_path / "one/model.safetensors"), load_file(run / "model.safetensors")
     for name in expected:
         torch.testing.assert_close(*without_key_bias(name, got, expected), atol=1e-3, rtol=0)
+
+
+def test_an_environment_that_torchrun_did_not_make_is_refused(monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("MASTER_ADDR", "localhost")
+    monkeypatch.delenv("MASTER_PORT", raising=False)
+    with (
+        pytest.raises(RegardError, match=r"WORLD_SIZE is set .* but not MASTER_PORT"),
+        team_of_torchrun(torch.device("cpu")),
+    ):
+        pass
 
 
 def test_own_processes_equal_one(recipe, tmp_path):
