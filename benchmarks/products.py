@@ -1,4 +1,4 @@
-"""The matrix products of training one by one, on one thread: our own in C beside torch.mm, in turns.
+"""The matrix products of training one by one, on one thread: our own in C, in fp32 and bf16, beside torch.mm, in turns.
 
     python benchmarks/products.py --json products.json
 
@@ -12,6 +12,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from regard import progress
 from regard.figures import publish
 from regard.native.library import multiplies_fast, why_not
 from regard.native.multiplying import lay_out, prepared
+from regard.native.pairs import products_of_pairs, takes_pairs
 
 ROWS = 256
 """Rows that a sub-layer takes at a time; the output layer takes about as many."""
@@ -32,12 +34,14 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Row:
-    """One product: GFLOP/s, the medians of both ways."""
+    """One product: GFLOP/s, the medians of each way."""
 
     layer: str
     product: str
     ours: float
     torch: float
+    bf16: float | None
+    """Of our own products of bfloat16, where the processor has them."""
 
     @property
     def ratio(self) -> float:
@@ -51,10 +55,13 @@ class ProductsReport:
     """Why both columns are torch's, where they are."""
 
     def to_text(self) -> str:
-        lines = [f"{'layer':44}{'product':20}{'ours':>8}{'torch':>8}{'ratio':>8}   GFLOP/s, one thread"]
+        lines = [f"{'layer':44}{'product':20}{'ours':>8}{'torch':>8}{'ratio':>8}{'bf16':>8}   GFLOP/s, one thread"]
         for row in self.rows:
-            lines.append(f"{row.layer:44}{row.product:20}{row.ours:>8.1f}{row.torch:>8.1f}{row.ratio:>8.2f}")
+            narrow = "-" if row.bf16 is None else f"{row.bf16:.1f}"
+            lines.append(f"{row.layer:44}{row.product:20}{row.ours:>8.1f}{row.torch:>8.1f}{row.ratio:>8.2f}{narrow:>8}")
         lines.append(f"median of the ratios: {statistics.median(row.ratio for row in self.rows):.2f}")
+        if gains := [row.bf16 / row.ours for row in self.rows if row.bf16 is not None]:
+            lines.append(f"median of bf16 to fp32, both ours: {statistics.median(gains):.2f}")
         return "\n".join([*lines, *([f"no products of our own here: {self.reason}"] if self.reason else [])])
 
     def to_json(self) -> dict[str, Any]:
@@ -86,27 +93,34 @@ def measure(rounds: int) -> ProductsReport:
 def _measure_layer(name: str, layer: Product, rounds: int) -> list[Row]:
     count, inputs, outputs = layer.rows, layer.inner, layer.outer
     x, weight, gradient = torch.randn(count, inputs), torch.randn(outputs, inputs), torch.randn(count, outputs)
-    forward, back = lay_out(weight.t()), lay_out(weight)
     y, by_x = torch.empty_like(gradient), torch.empty_like(x)
     by_weight = torch.zeros(inputs, outputs) if outputs > inputs else torch.zeros_like(weight)
     left, right = (x.t(), gradient) if outputs > inputs else (gradient.t(), x)
-    ways: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
-        "forward": (prepared(x, forward, y), lambda: torch.mm(x, weight.t(), out=y)),
-        "gradient by input": (prepared(gradient, back, by_x), lambda: torch.mm(gradient, weight, out=by_x)),
-        "gradient by weight": (
-            prepared(left, right, by_weight, keep=True),
+
+    ways: dict[str, list[Callable[[], Any]]] = {
+        "torch": [
+            lambda: torch.mm(x, weight.t(), out=y),
+            lambda: torch.mm(gradient, weight, out=by_x),
             lambda: by_weight.addmm_(left, right),
-        ),
+        ],
     }
+    laid_out = []  # they must live as long as what reads them
+    for way, precision in {"ours": nullcontext, **({"bf16": products_of_pairs} if takes_pairs() else {})}.items():
+        with precision():
+            forward, back = lay_out(weight.t()), lay_out(weight)
+            laid_out += [forward, back]
+            by_weight_again = prepared(left, right, by_weight, keep=True)
+            ways[way] = [prepared(x, forward, y), prepared(gradient, back, by_x), by_weight_again]
     work = 2e-9 * count * inputs * outputs
     repeats = max(1, round(0.2 / work))
     rows = []
-    for product, both in ways.items():
-        seconds: list[list[float]] = [[], []]
+    for number, product in enumerate(("forward", "gradient by input", "gradient by weight")):
+        seconds: dict[str, list[float]] = {way: [] for way in ways}
         for _ in range(rounds):
-            for way, times in zip(both, seconds, strict=True):
-                times.append(_seconds(way, repeats))
-        rows.append(Row(name, product, *(work / statistics.median(times) for times in seconds)))
+            for way, times in seconds.items():
+                times.append(_seconds(ways[way][number], repeats))
+        rates = {way: work / statistics.median(times) for way, times in seconds.items()}
+        rows.append(Row(name, product, rates["ours"], rates["torch"], rates.get("bf16")))
     return rows
 
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from train_systems.following import environment
 from train_systems.machine import busy, machine
 from train_systems.measuring import Measurement
-from train_systems.peers import SYSTEMS, why_not
+from train_systems.peers import ON_REQUEST, SYSTEMS, why_not
 from train_systems.results import ShapeResult, SystemResult
 from train_systems.settings import BATCH_TOKENS, SHAPES, SOURCE, TARGET, Shape
 
@@ -66,7 +66,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The options, checked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", nargs="+", choices=SHAPES, default=list(SHAPES), help="default: all of them")
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=list(SYSTEMS), help="default: all of them")
+    usual = [name for name in SYSTEMS if name not in ON_REQUEST]
+    parser.add_argument(
+        "--systems", nargs="+", choices=SYSTEMS, default=usual, help=f"default: all but {', '.join(ON_REQUEST)}"
+    )
     parser.add_argument("--rounds", type=_positive(int), default=3, metavar="N", help="measurements of each system")
     parser.add_argument("--seconds", type=_positive(float), default=20.0, metavar="S", help="length of a measurement")
     parser.add_argument(
@@ -227,7 +230,7 @@ def thread_choices(system: str) -> list[int]:
     if system == "gemm":
         return []
     choices = sorted({1, available_cores()})
-    return [0, *choices] if system == "regard" else choices
+    return [0, *choices] if system.startswith("regard") else choices
 
 
 def title(shape: Shape) -> str:

@@ -15,7 +15,7 @@ from regard.models.teachers import check_suits
 from regard.recipe import load_config
 from regard.run_folder import check_beginning, check_run, has_begun, is_under_way
 
-MACHINE = ("device", "threads", "processes")
+MACHINE = ("device", "threads", "processes", "precision")
 """Keys of `train` that a teacher has from its student: what they compute on is one machine."""
 
 

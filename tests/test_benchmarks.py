@@ -349,9 +349,12 @@ def test_a_command_that_ends_early_shows_its_last_words(tmp_path):
 
 
 def test_products_are_named_and_compared():
-    report = ProductsReport([Row("tiny: output", "forward", 90.0, 60.0), Row("tiny: output", "back", 80.0, 80.0)], None)
+    rows = [Row("tiny: output", "forward", 90.0, 60.0, 180.0), Row("tiny: output", "back", 80.0, 80.0, None)]
+    report = ProductsReport(rows, None)
     assert "tiny: output" in report.to_text()
     assert "median of the ratios: 1.25" in report.to_text()
+    assert "median of bf16 to fp32, both ours: 2.00" in report.to_text()
+    assert "both ours" not in ProductsReport(rows[1:], None).to_text()
     assert report.to_json()["rows"][0]["ratio"] == 1.5
     assert "no products of our own here: no compiler" in ProductsReport(report.rows, "no compiler").to_text()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 ENVIRONMENTS = Path(__file__).parent.parent / ".venvs"
 SYSTEMS = {
     "regard": "train_systems.regard_system",
+    "regard_bf16": "train_systems.regard_bf16",
     "marian": "train_systems.marian",
     "torch_nn": "train_systems.torch_nn",
     "joeynmt": "train_systems.joeynmt",
@@ -15,6 +16,8 @@ SYSTEMS = {
     "gemm": "train_systems.gemm",
 }
 """The name of each system and the module that measures it. `gemm` is no trainer: it is what the machine allows."""
+ON_REQUEST = ("regard_bf16",)
+"""Left out unless they are named."""
 OWN_ENVIRONMENT = ("joeynmt", "eole")
 
 

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from regard.train.probe import MEMORY
 from train_systems.following import running
 from train_systems.measuring import Measurement, Task, Window, read_facts, read_task, report
 
@@ -27,19 +28,24 @@ class Seen:
     """At the end, without the pages of files."""
 
 
-def measure(task: Task) -> Measurement:
+def measure(task: Task, precision: str = "fp32") -> Measurement:
     """Train in a new run that finds its vocabulary and its prepared corpus in place."""
     with tempfile.TemporaryDirectory(dir=task.work) as folder:
         recipe = task.work / f"{task.shape.name}.toml"
-        measurement, _ = follow_run(recipe, task.work / "run", Path(folder), task.threads, task.seconds)
+        start = task.work / "run"
+        measurement, _ = follow_run(recipe, start, Path(folder), task.threads, task.seconds, precision)
         return replace(measurement, parameters=read_facts(task.work)[f"{task.shape.name}_parameters"])
 
 
-def follow_run(recipe: Path, start: Path, folder: Path, threads: int, seconds: float) -> tuple[Measurement, Seen]:
+def follow_run(
+    recipe: Path, start: Path, folder: Path, threads: int, seconds: float, precision: str = "fp32"
+) -> tuple[Measurement, Seen]:
     """Train in `folder`, from a run that was begun at `start`, until the window is full."""
     run = folder / "measured"
     shutil.copytree(start, run, copy_function=os.link)  # regard replaces files and changes none
-    command = [sys.executable, "-m", "regard", "train", recipe, "--run", run, f"train.threads={threads}"]
+    (run / MEMORY).write_text(json.dumps({precision: precision}))  # as if it had been the faster one in a trial
+    settings = [f"train.threads={threads}", f"train.precision={precision}"]
+    command = [sys.executable, "-m", "regard", "train", recipe, "--run", run, *settings]
     begun = time.monotonic()
     first_step = None
     with running(command, folder, threads) as training:

@@ -19,6 +19,7 @@ typedef struct {
     long inputs, row_distance, step; /* step: from one input of a row to the next */
     int begins, ends;                /* whether these are the first inputs, and the last */
     int adds;                        /* whether sums of their own are made, and added to the results at the end */
+    int pairs;                       /* whether each number of x and panel is a pair of bfloat16 terms: see pairs.h */
     const float *x, *panel;
     long panel_step; /* from one input of the panel to the next: PANEL where it was laid out */
     const uint8_t *x_bytes;
@@ -32,7 +33,10 @@ typedef struct {
     long ahead_step;
 } RowBlock;
 
-/* Of floats: x times panel, [count, PANEL]. */
+/* Of floats, or of pairs: x times panel, [count, PANEL]. */
 void multiply_rows(int count, const RowBlock *block);
+
+/* The same against a panel of which only so many columns are there. */
+void multiply_columns(int count, const RowBlock *block, long columns);
 
 #endif

@@ -26,6 +26,7 @@ SOURCES = tuple(
         "residual.c",
         "products.c",
         "multiply.c",
+        "pairs.c",
         "orthogonal.c",
         "sublayers.c",
         "layers.c",
@@ -43,6 +44,8 @@ HEADERS = tuple(
         "vectors.h",
         "blocks.h",
         "multiply.h",
+        "pairs.h",
+        "turn.h",
         "kernels.h",
         "projections.h",
         "residual.h",
@@ -75,7 +78,7 @@ class SpaceStructure(ctypes.Structure):
 class FactorStructure(ctypes.Structure):
     """`Factor` of multiply.h: a matrix as it lies."""
 
-    _fields_ = (("at", POINTER), ("row", LONG), ("column", LONG), ("panel", LONG))
+    _fields_ = (("at", POINTER), ("row", LONG), ("column", LONG), ("panel", LONG), ("pairs", ctypes.c_int))
 
 
 class EndingStructure(ctypes.Structure):
@@ -87,7 +90,7 @@ class EndingStructure(ctypes.Structure):
 FUNCTIONS = {
     "multiply_matrices": [LONG, LONG, LONG, FactorStructure, FactorStructure, EndingStructure, POINTER, LONG],
     "lay_out_panels": [LONG, LONG, FactorStructure, POINTER],
-    "muon_step": [LONG, LONG, FLOAT, FLOAT, FLOAT, *[POINTER] * 4],
+    "muon_step": [LONG, LONG, FLOAT, FLOAT, FLOAT, ctypes.c_int, *[POINTER] * 4],
     "multiplies_fast": [],
     "panel_width": [],
     "attention_forward": [POINTER, LONG, LONG, *[POINTER] * 9],
@@ -112,12 +115,14 @@ FUNCTIONS = {
     "run_search": [POINTER, LONG, LONG, POINTER],
     "close_search": [POINTER],
     "takes_bytes": [],
+    "takes_pairs": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
 RESULTS = {
     "multiplies_fast": ctypes.c_int,
     "panel_width": ctypes.c_int,
     "takes_bytes": ctypes.c_int,
+    "takes_pairs": ctypes.c_int,
     "open_search": POINTER,
     "join_search": LONG,
     "run_search": LONG,

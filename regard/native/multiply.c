@@ -1,4 +1,6 @@
 #include "multiply.h"
+#include "pairs.h"
+#include "turn.h"
 
 #define PART 256    /* terms that are used for all rows and columns while they are near */
 #define LINE 16     /* floats that come from memory together */
@@ -10,29 +12,10 @@
 /* Panels of few columns are many: the next rows must be fetched in time, and the left factor pays for being packed. */
 #define NARROW_PANELS (VECTORS == 2)
 
-/* Columns of LANES rows become rows, in registers: quarters of ever smaller squares change places. */
-#define TURN(distance)                                                                             \
-    for (int n = 0; n < LANES; n++)                                                                \
-        if (!(n & distance)) {                                                                     \
-            const vector upper = rows[n], lower = rows[n + distance];                              \
-            const integers those = {EACH_LANE(HAS_##distance)};                                    \
-            rows[n] = pick(those, EXCHANGED(lower, distance), upper);                              \
-            rows[n + distance] = pick(those, lower, EXCHANGED(upper, distance));                   \
-        }
-#define HAS_1(lane) -!!((lane) & 1)
-#define HAS_2(lane) -!!((lane) & 2)
-#define HAS_4(lane) -!!((lane) & 4)
-#define HAS_8(lane) -!!((lane) & 8)
-
 static void turn_square(const float *from, long distance, float *to, long to_distance) {
     vector rows[LANES];
     for (int n = 0; n < LANES; n++) rows[n] = load(from + n * distance);
-#if LANES > 8
-    TURN(8)
-#endif
-    TURN(4)
-    TURN(2)
-    TURN(1)
+    turn(rows);
     for (int n = 0; n < LANES; n++) store(to + n * to_distance, rows[n]);
 }
 
@@ -63,25 +46,15 @@ static void lay_out(long terms, long columns, Factor from, float *panel) {
 }
 
 void lay_out_panels(long terms, long columns, Factor right, float *panels) {
+    if (right.pairs) {
+        lay_out_pairs(terms, columns, right, panels);
+        return;
+    }
     for (long column = 0; column < columns; column += PANEL, panels += terms * PANEL) {
-        const Factor part = {right.at + column * right.column, right.row, right.column, 0};
+        const Factor part = {right.at + column * right.column, right.row, right.column, 0, 0};
         lay_out(terms, columns - column < PANEL ? columns - column : PANEL, part, panels);
     }
 }
-
-/* Blocks of rows against a panel whose last columns are not there: by way of a whole one. */
-static void multiply_narrow(int count, RowBlock block, long columns) {
-    float whole[ROWS_AT_ONCE * PANEL], bias[PANEL];
-    float *to = block.to;
-    const long next = block.next;
-    for (int row = 0; row < count && block.adds; row++)
-        memcpy(whole + row * PANEL, to + row * next, columns * sizeof(float));
-    if (block.bias) memcpy(bias, block.bias, columns * sizeof(float)), block.bias = bias;
-    block.to = whole, block.next = PANEL;
-    multiply_rows(count, &block);
-    for (int row = 0; row < count; row++) memcpy(to + row * next, whole + row * PANEL, columns * sizeof(float));
-}
-
 
 /* Rows of the next block. Four of them take as long as one, so that the last few are shared out. */
 static int rows_of_block(long rows) {
@@ -167,10 +140,7 @@ static void multiply_panel(Left *left, RowBlock block, long columns, Ahead ahead
         else
             for (long n = 0; n < count; n++) fetch_to_write(columns, block.to + n * block.next);
         if (NARROW_PANELS && block.step == 1) block.ahead = next, block.ahead_step = ROWS_AT_ONCE;
-        if (columns == PANEL)
-            multiply_rows(count, &block);
-        else
-            multiply_narrow(count, block, columns);
+        multiply_columns(count, &block, columns);
         block.x = next;
         block.to += count * block.next;
     }
@@ -201,6 +171,10 @@ static void multiply_part(Left left, long columns, Factor right, int near, RowBl
 
 void multiply_matrices(
     long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next) {
+    if (right.pairs) {
+        multiply_pairs(rows, columns, terms, left, right, ending, result, next);
+        return;
+    }
     static __thread float space[PACKED_ROWS * PART + PACKED_ROWS / ROWS_AT_ONCE * LINE + LANES] __attribute__((aligned(64)));
     const int near = !NARROW_PANELS && right.column == 1 && right.row < APART && terms * columns < NEAR;
     const long chunk = NARROW_PANELS || is_packed(left) ? PACKED_ROWS : rows;

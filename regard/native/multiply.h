@@ -6,10 +6,11 @@
 #include "blocks.h"
 
 /* A matrix as it lies: from one row to the next, and from one column to the next. Where it was laid out in panels, they are
- * `panel` apart; 0 where it was not. */
+ * `panel` apart; 0 where it was not. A right factor says whether the product is of pairs (pairs.h), and was laid out so. */
 typedef struct {
     const float *at;
     long row, column, panel;
+    int pairs;
 } Factor;
 
 /* What becomes of sums: added to what the result is, or joined by a bias [columns] (or null); then, where `positive`,

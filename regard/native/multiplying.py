@@ -1,4 +1,8 @@
-"""Products of matrices in training: our own in C where they are the faster ones, or else torch's."""
+"""Products of matrices in training: our own in C where they are the faster ones, or else torch's.
+
+Inside `products_of_pairs` they are of bfloat16. That is decided when a factor is laid out or, where none was, when a
+product is made.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import torch
 from torch import Tensor
 
 from regard.native.library import EndingStructure, FactorStructure, loaded, multiplies_fast, panel_width, takes
+from regard.native.pairs import asked_for_pairs
 
 
 @dataclass(frozen=True)
@@ -18,7 +23,8 @@ class LaidOut:
 
     matrix: Tensor
     panels: Tensor | None
-    """[panels, K, panel width], or None where torch multiplies."""
+    """[panels, K, panel width], or half as many terms where they are pairs; None where torch multiplies."""
+    pairs: bool = False
 
 
 def lay_out(matrix: Tensor) -> LaidOut:
@@ -26,10 +32,10 @@ def lay_out(matrix: Tensor) -> LaidOut:
     if not _suits(matrix):
         return LaidOut(matrix, None)
     terms, columns = matrix.shape
-    wide = panel_width()
-    panels = matrix.new_empty(-(-columns // wide), terms, wide)
-    loaded().lay_out_panels(terms, columns, _factor(matrix), panels.data_ptr())
-    return LaidOut(matrix, panels)
+    wide, pairs = panel_width(), asked_for_pairs()
+    panels = matrix.new_empty(-(-columns // wide), -(-terms // 2) if pairs else terms, wide)
+    loaded().lay_out_panels(terms, columns, _factor(matrix, pairs), panels.data_ptr())
+    return LaidOut(matrix, panels, pairs)
 
 
 def multiply(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool = False) -> Tensor:
@@ -51,14 +57,14 @@ def prepared(left: Tensor, right: Tensor | LaidOut, result: Tensor, keep: bool =
     return partial(loaded().multiply_matrices, *shape, *factors, ending, result.data_ptr(), result.stride(0))
 
 
-def _factor(matrix: Tensor) -> FactorStructure:
-    return FactorStructure(matrix.data_ptr(), *matrix.stride(), 0)
+def _factor(matrix: Tensor, pairs: bool = False) -> FactorStructure:
+    return FactorStructure(matrix.data_ptr(), *matrix.stride(), 0, pairs)
 
 
 def _right_factor(right: LaidOut) -> FactorStructure:
     if right.panels is None:
-        return _factor(right.matrix)
-    return FactorStructure(right.panels.data_ptr(), right.panels.size(2), 1, right.panels.stride(0))
+        return _factor(right.matrix, asked_for_pairs())
+    return FactorStructure(right.panels.data_ptr(), right.panels.size(2), 1, right.panels.stride(0), right.pairs)
 
 
 def _suits(*matrices: Tensor) -> bool:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from regard.native.library import LANES, loaded, multiplies_fast, pointers, takes
+from regard.native.pairs import asked_for_pairs
 
 
 def suits_muon(weight: Tensor, gradient: Tensor, mean: Tensor) -> bool:
@@ -23,4 +24,4 @@ def muon_step(weight: Tensor, gradient: Tensor, mean: Tensor, momentum: float, k
     rows, columns = weight.shape
     space = weight.new_empty(2 * (rows * columns + min(rows, columns) ** 2))
     tensors = pointers(gradient, mean, weight, space)
-    loaded().muon_step(rows, columns, momentum, kept, change, *tensors)
+    loaded().muon_step(rows, columns, momentum, kept, change, asked_for_pairs(), *tensors)

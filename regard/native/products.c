@@ -10,7 +10,14 @@
 #define EACH_ROW(DO) DO(0, a) DO(1, b) DO(2, c) DO(3, d) DO(4, e) DO(5, f)
 #define VALUES(type, name, value) type name##0 = value, name##1 = value, name##2 = value, name##3 = value;
 
-INLINE void float_block(const int count, const RowBlock *block) {
+/* Adds products of two bfloat16 each, of which a number is made; the compiler's own function makes it copy every sum. */
+#if defined(__AVX512BF16__)
+#define ADD_PAIRS(sum, factor, weight) __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(factor), "v"(weight))
+#else
+#define ADD_PAIRS(sum, factor, weight) (void)0
+#endif
+
+INLINE void float_block(const int count, const int pairs, const RowBlock *block) {
     const long inputs = block->inputs, distance = block->row_distance, step = block->step, next = block->next;
     const long panel_step = block->panel_step;
     const float *panel = block->panel, *x = block->x;
@@ -30,8 +37,15 @@ INLINE void float_block(const int count, const RowBlock *block) {
 #define ADD(row, name)                                                                                   \
     if (count > row) {                                                                                   \
         const vector factor = all(x[row * distance]);                                                    \
-        name##0 += factor * weight0, name##1 += factor * weight1;                                        \
-        if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;                       \
+        if (pairs) {                                                                                     \
+            ADD_PAIRS(name##0, factor, weight0);                                                         \
+            ADD_PAIRS(name##1, factor, weight1);                                                         \
+            ADD_PAIRS(name##2, factor, weight2);                                                         \
+            ADD_PAIRS(name##3, factor, weight3);                                                         \
+        } else {                                                                                         \
+            name##0 += factor * weight0, name##1 += factor * weight1;                                    \
+            if (VECTORS > 2) name##2 += factor * weight2, name##3 += factor * weight3;                   \
+        }                                                                                                \
     }
 #define JOIN(row, name)                                                                                  \
     if (count > row) {                                                                                   \
@@ -142,15 +156,38 @@ int takes_bytes(void) { return 0; }
 
 #endif
 
-#define BLOCKS(count)                                                                                       \
-    static __attribute__((noinline)) void floats_##count(const RowBlock *block) { float_block(count, block); } \
+#define BLOCKS(count)                                                                                          \
+    static __attribute__((noinline)) void floats_##count(const RowBlock *block) { float_block(count, 0, block); } \
+    static __attribute__((noinline)) void pairs_##count(const RowBlock *block) { float_block(count, 1, block); }  \
     static __attribute__((noinline)) void bytes_##count(const RowBlock *block) { byte_block(count, block); }
 BLOCKS(1) BLOCKS(2) BLOCKS(3) BLOCKS(4) BLOCKS(5) BLOCKS(6)
 
-static void (*const blocks[2][ROWS_AT_ONCE])(const RowBlock *) = {
-    {floats_1, floats_2, floats_3, floats_4, floats_5, floats_6}, {bytes_1, bytes_2, bytes_3, bytes_4, bytes_5, bytes_6}};
+static void (*const blocks[3][ROWS_AT_ONCE])(const RowBlock *) = {
+    {floats_1, floats_2, floats_3, floats_4, floats_5, floats_6},
+    {bytes_1, bytes_2, bytes_3, bytes_4, bytes_5, bytes_6},
+    {pairs_1, pairs_2, pairs_3, pairs_4, pairs_5, pairs_6}};
 
-void multiply_rows(int count, const RowBlock *block) { blocks[0][count - 1](block); }
+void multiply_rows(int count, const RowBlock *block) { blocks[block->pairs ? 2 : 0][count - 1](block); }
+
+/* By way of a whole panel. */
+static void multiply_few_columns(int count, RowBlock block, long columns) {
+    float whole[ROWS_AT_ONCE * PANEL], bias[PANEL];
+    float *to = block.to;
+    const long next = block.next;
+    for (int row = 0; row < count && block.adds; row++)
+        memcpy(whole + row * PANEL, to + row * next, columns * sizeof(float));
+    if (block.bias) memcpy(bias, block.bias, columns * sizeof(float)), block.bias = bias;
+    block.to = whole, block.next = PANEL;
+    multiply_rows(count, &block);
+    for (int row = 0; row < count; row++) memcpy(to + row * next, whole + row * PANEL, columns * sizeof(float));
+}
+
+void multiply_columns(int count, const RowBlock *block, long columns) {
+    if (columns == PANEL)
+        multiply_rows(count, block);
+    else
+        multiply_few_columns(count, *block, columns);
+}
 
 /* Rows from `row` on, against the inputs from `first` to `end` of one panel. */
 static void multiply_block(

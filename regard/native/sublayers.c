@@ -13,7 +13,7 @@ typedef struct {
 } Linear;
 
 typedef struct {
-    Product product;
+    Products products;
     long sentences, length, source, width; /* length and source: positions of x and of the memory */
     Shape shape;
     const uint8_t *mask;
@@ -29,7 +29,7 @@ typedef struct {
 } Attention;
 
 typedef struct {
-    Product product;
+    Products products;
     long rows, width, inner_width;
     const float *x;
     Linear inner, outer;
@@ -48,13 +48,13 @@ static long at_a_time(long length) {
 
 /* From the gradient by what a layer made of the sub-layer's input, [rows, outputs], that by x; space: [rows, width]. */
 static void back_to_x(
-    const Residual *residual, Product product, long row, long rows, long width, long outputs, const float *by_made,
+    const Residual *residual, Products products, long row, long rows, long width, long outputs, const float *by_made,
     Factor weight, float *space, float *by_x) {
     if (residual->before) {
-        project_back(product, rows, width, outputs, by_made, weight, 0, space);
+        project_back(products, rows, width, outputs, by_made, weight, 0, space);
         residual_enter_back(residual, row, rows, width, space, by_x);
     } else {
-        project_back(product, rows, width, outputs, by_made, weight, 1, by_x + row * width);
+        project_back(products, rows, width, outputs, by_made, weight, 1, by_x + row * width);
     }
 }
 
@@ -62,25 +62,25 @@ static void back_to_x(
 void attention_sublayer_forward(const Attention *a) {
     const long width = a->width, outputs = a->memory ? width : 3 * width, step = at_a_time(a->length);
     float *y = a->space, *space = y + step * a->length * width, *rest = space + step * a->length * width;
-    const Factor output = ready_forward(a->product, width, width, a->output.weight, &rest);
-    const Factor first = ready_forward(a->product, width, outputs, a->first.weight, &rest);
-    const Factor second = a->memory ? ready_forward(a->product, width, 2 * width, a->second.weight, &rest) : first;
+    const Factor output = ready_forward(a->products, width, width, a->output.weight, &rest);
+    const Factor first = ready_forward(a->products, width, outputs, a->first.weight, &rest);
+    const Factor second = a->memory ? ready_forward(a->products, width, 2 * width, a->second.weight, &rest) : first;
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
         const float *key = a->made + width, *key_bias = a->first.bias + width;
         const float *x = residual_enter(&a->residual, row, rows, width, a->x, space);
-        project(a->product, rows, width, outputs, x, first, a->made + row * outputs);
+        project(a->products, rows, width, outputs, x, first, a->made + row * outputs);
         if (a->memory) {
             const long source_row = begin * a->source;
-            project(a->product, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width, second,
+            project(a->products, (end - begin) * a->source, width, 2 * width, a->memory + source_row * width, second,
                     a->made_of_memory + source_row * 2 * width);
             key = a->made_of_memory;
             key_bias = a->second.bias;
         }
         attention_forward(&a->shape, begin, end, a->made, key, key + width, a->first.bias, key_bias, key_bias + width,
                           a->mask, a->weights, a->attended);
-        project(a->product, rows, width, width, a->attended + row * width, output, y);
+        project(a->products, rows, width, width, a->attended + row * width, output, y);
         residual_leave(&a->residual, row, rows, width, a->x, y, a->output.bias, a->result);
     }
 }
@@ -92,16 +92,16 @@ void attention_sublayer_backward(const Attention *a) {
     float *space = by_attended + step * a->length * width, *by_made = space + step * a->length * width;
     float *by_made_of_memory = by_made + step * a->length * outputs;
     float *rest = by_made_of_memory + (a->memory ? step * a->source * 2 * width : 0);
-    const Factor output = ready_back(a->product, width, width, a->output.weight, &rest);
-    const Factor first = ready_back(a->product, width, outputs, a->first.weight, &rest);
-    const Factor second = a->memory ? ready_back(a->product, width, 2 * width, a->second.weight, &rest) : first;
+    const Factor output = ready_back(a->products, width, width, a->output.weight, &rest);
+    const Factor first = ready_back(a->products, width, outputs, a->first.weight, &rest);
+    const Factor second = a->memory ? ready_back(a->products, width, 2 * width, a->second.weight, &rest) : first;
     for (long begin = 0; begin < a->sentences; begin += step) {
         const long end = begin + step < a->sentences ? begin + step : a->sentences;
         const long row = begin * a->length, rows = (end - begin) * a->length;
         const int keep = begin > 0;
         residual_leave_back(&a->residual, row, rows, width, a->gradient, a->by_x, by_y, a->output.by_bias);
-        weight_gradient(a->product, rows, width, width, by_y, a->attended + row * width, keep, a->output.by_weight);
-        project_back(a->product, rows, width, width, by_y, output, 0, by_attended);
+        weight_gradient(a->products, rows, width, width, by_y, a->attended + row * width, keep, a->output.by_weight);
+        project_back(a->products, rows, width, width, by_y, output, 0, by_attended);
 
         const float *key = a->made + width, *key_bias = a->first.bias + width;
         float *by_key = by_made + width, *by_key_bias = a->first.by_bias + width;
@@ -113,13 +113,13 @@ void attention_sublayer_backward(const Attention *a) {
                            key_bias + width, a->weights, by_attended, by_made, by_key, by_key + width, a->first.by_bias,
                            by_key_bias, by_key_bias + width);
         const float *x = residual_entered(&a->residual, row, rows, width, a->x, space);
-        weight_gradient(a->product, rows, width, outputs, by_made, x, keep, a->first.by_weight);
-        back_to_x(&a->residual, a->product, row, rows, width, outputs, by_made, first, by_y, a->by_x);
+        weight_gradient(a->products, rows, width, outputs, by_made, x, keep, a->first.by_weight);
+        back_to_x(&a->residual, a->products, row, rows, width, outputs, by_made, first, by_y, a->by_x);
         if (a->memory) {
             const long source_row = begin * a->source, source_rows = (end - begin) * a->source;
-            weight_gradient(a->product, source_rows, width, 2 * width, by_made_of_memory,
+            weight_gradient(a->products, source_rows, width, 2 * width, by_made_of_memory,
                             a->memory + source_row * width, keep, a->second.by_weight);
-            project_back(a->product, source_rows, width, 2 * width, by_made_of_memory, second, 0,
+            project_back(a->products, source_rows, width, 2 * width, by_made_of_memory, second, 0,
                          a->by_memory + source_row * width);
         }
     }
@@ -129,14 +129,14 @@ void attention_sublayer_backward(const Attention *a) {
 void feed_forward_sublayer_forward(const FeedForward *f) {
     const long width = f->width, inner = f->inner_width;
     float *y = f->space, *space = y + CHUNK_ROWS * width, *rest = space + CHUNK_ROWS * width;
-    const Factor outer_weight = ready_forward(f->product, inner, width, f->outer.weight, &rest);
-    const Factor inner_weight = ready_forward(f->product, width, inner, f->inner.weight, &rest);
+    const Factor outer_weight = ready_forward(f->products, inner, width, f->outer.weight, &rest);
+    const Factor inner_weight = ready_forward(f->products, width, inner, f->inner.weight, &rest);
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         float *hidden = f->hidden + row * inner;
         const float *x = residual_enter(&f->residual, row, rows, width, f->x, space);
-        project_positive(f->product, rows, width, inner, x, inner_weight, f->inner.bias, hidden);
-        project(f->product, rows, inner, width, hidden, outer_weight, y);
+        project_positive(f->products, rows, width, inner, x, inner_weight, f->inner.bias, hidden);
+        project(f->products, rows, inner, width, hidden, outer_weight, y);
         residual_leave(&f->residual, row, rows, width, f->x, y, f->outer.bias, f->result);
     }
 }
@@ -147,18 +147,18 @@ void feed_forward_sublayer_backward(const FeedForward *f) {
     float *by_y = f->space, *space = by_y + CHUNK_ROWS * width;
     float *by_hidden = space + CHUNK_ROWS * width, *before = by_hidden + CHUNK_ROWS * inner;
     float *rest = before + CHUNK_ROWS * inner;
-    const Factor outer_weight = ready_back(f->product, inner, width, f->outer.weight, &rest);
-    const Factor inner_weight = ready_back(f->product, width, inner, f->inner.weight, &rest);
+    const Factor outer_weight = ready_back(f->products, inner, width, f->outer.weight, &rest);
+    const Factor inner_weight = ready_back(f->products, width, inner, f->inner.weight, &rest);
     for (long row = 0; row < f->rows; row += CHUNK_ROWS) {
         const long rows = row + CHUNK_ROWS < f->rows ? CHUNK_ROWS : f->rows - row;
         const int keep = row > 0;
         const float *hidden = f->hidden + row * inner;
         residual_leave_back(&f->residual, row, rows, width, f->gradient, f->by_x, by_y, f->outer.by_bias);
-        weight_gradient(f->product, rows, inner, width, by_y, hidden, keep, f->outer.by_weight);
-        project_back(f->product, rows, inner, width, by_y, outer_weight, 0, by_hidden);
+        weight_gradient(f->products, rows, inner, width, by_y, hidden, keep, f->outer.by_weight);
+        project_back(f->products, rows, inner, width, by_y, outer_weight, 0, by_hidden);
         relu_backward(0, rows, inner, hidden, by_hidden, before, f->inner.by_bias);
         const float *x = residual_entered(&f->residual, row, rows, width, f->x, space);
-        weight_gradient(f->product, rows, width, inner, before, x, keep, f->inner.by_weight);
-        back_to_x(&f->residual, f->product, row, rows, width, inner, before, inner_weight, by_y, f->by_x);
+        weight_gradient(f->products, rows, width, inner, before, x, keep, f->inner.by_weight);
+        back_to_x(&f->residual, f->products, row, rows, width, inner, before, inner_weight, by_y, f->by_x);
     }
 }

@@ -24,6 +24,7 @@ from regard.native.library import (
     pointers,
     takes,
 )
+from regard.native.pairs import asked_for_pairs
 
 CHUNK_ROWS = 256
 """As in sublayers.c."""
@@ -31,6 +32,10 @@ CHUNK_ROWS = 256
 
 class _Linear(ctypes.Structure):
     _fields_ = tuple((name, POINTER) for name in ("weight", "bias", "by_weight", "by_bias"))
+
+
+class _Products(ctypes.Structure):
+    _fields_ = (("library", POINTER), ("pairs", ctypes.c_int))
 
 
 class _Residual(ctypes.Structure):
@@ -43,7 +48,7 @@ class _Residual(ctypes.Structure):
 
 class _Attention(ctypes.Structure):
     _fields_ = (
-        ("product", POINTER),
+        ("products", _Products),
         *((name, LONG) for name in ("sentences", "length", "source", "width")),
         ("shape", Shape),
         *((name, POINTER) for name in ("mask", "x", "memory")),
@@ -56,7 +61,7 @@ class _Attention(ctypes.Structure):
 
 class _FeedForward(ctypes.Structure):
     _fields_ = (
-        ("product", POINTER),
+        ("products", _Products),
         *((name, LONG) for name in ("rows", "width", "inner_width")),
         ("x", POINTER),
         *((name, _Linear) for name in ("inner", "outer")),
@@ -143,7 +148,8 @@ class _AttentionFunction(torch.autograd.Function):
         inverse = x.new_empty(sentences * length)
         space = x.new_empty(2 * _chunk(length) * width + _laid_out_size(*(each.t() for each in _matrices(tensors))))
         kept = (x, memory, *tensors, dropout, mask, made, made_of_memory, scores, attended, normal, inverse)
-        described = _describe_attention(kept, [None] * 8, shape, norm, space, result, None, None, None)
+        ctx.pairs = asked_for_pairs()
+        described = _describe_attention(kept, [None] * 8, ctx.pairs, shape, norm, space, result, None, None, None)
         loaded().attention_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
         ctx.shape, ctx.norm, ctx.rotation = shape, norm, rotation
@@ -162,20 +168,21 @@ class _AttentionFunction(torch.autograd.Function):
         rows = _chunk(length)
         source_rows = 0 if memory is None else rows // length * memory.size(1)
         space = x.new_empty(rows * 6 * width + source_rows * 2 * width + _laid_out_size(*_matrices(tensors)))
-        described = _describe_attention(kept, by_tensors, ctx.shape, ctx.norm, space, None, gradient, by_x, by_memory)
+        ends = (None, gradient, by_x, by_memory)
+        described = _describe_attention(kept, by_tensors, ctx.pairs, ctx.shape, ctx.norm, space, *ends)
         loaded().attention_sublayer_backward(ctypes.byref(described))
         return by_x, by_memory, *by_tensors, *[None] * 6
 
 
 def _describe_attention(
-    kept: Any, by: list[Any], shape: Shape, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], pairs: bool, shape: Shape, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _Attention:
     x, memory, *tensors = kept[:10]
     dropout, mask, made, made_of_memory, scores, attended, normal, inverse = kept[10:]
     result, gradient, by_x, by_memory = ends
     sentences, length, width = x.shape
     return _Attention(
-        _product(),
+        _products(pairs),
         sentences,
         length,
         length if memory is None else memory.size(1),
@@ -205,7 +212,8 @@ class _FeedForwardFunction(torch.autograd.Function):
         inverse = x.new_empty(x.shape[:-1])
         space = x.new_empty(2 * CHUNK_ROWS * x.size(-1) + _laid_out_size(*(each.t() for each in _matrices(tensors))))
         kept = (x, *tensors, dropout, hidden, normal, inverse)
-        described = _describe_feed_forward(kept, [None] * 6, norm, space, result, None, None)
+        ctx.pairs = asked_for_pairs()
+        described = _describe_feed_forward(kept, [None] * 6, ctx.pairs, norm, space, result, None, None)
         loaded().feed_forward_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
         ctx.norm = norm
@@ -219,19 +227,19 @@ class _FeedForwardFunction(torch.autograd.Function):
         gradient, by_x = gradients[0].contiguous(), torch.empty_like(x)
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
         space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])) + _laid_out_size(*_matrices(tensors)))
-        described = _describe_feed_forward(kept, by_tensors, ctx.norm, space, None, gradient, by_x)
+        described = _describe_feed_forward(kept, by_tensors, ctx.pairs, ctx.norm, space, None, gradient, by_x)
         loaded().feed_forward_sublayer_backward(ctypes.byref(described))
         return by_x, *by_tensors, None, None
 
 
 def _describe_feed_forward(
-    kept: Any, by: list[Any], norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], pairs: bool, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _FeedForward:
     x, *tensors = kept[:7]
     dropout, hidden, normal, inverse = kept[7:]
     width = x.size(-1)
     return _FeedForward(
-        _product(),
+        _products(pairs),
         x.numel() // width,
         width,
         len(tensors[0]),
@@ -242,9 +250,9 @@ def _describe_feed_forward(
     )
 
 
-def _product() -> int | None:
-    """The library's product, where our own is not the faster one."""
-    return None if multiplies_fast() else matrix_product()
+def _products(pairs: bool) -> _Products:
+    """The library's product, where our own is not the faster one; or our own, of pairs or not."""
+    return _Products(None, pairs) if multiplies_fast() else _Products(matrix_product(), 0)
 
 
 def _chunk(length: int) -> int:

@@ -157,7 +157,8 @@ class Trainer:
         if losses.finite and math.isfinite(norm):
             rate = learning_rate(step, self.settings, self.config.model.width)
             set_learning_rate(self.session.optimiser, rate)
-            self.session.optimiser.step()
+            with self.precision.stepping():
+                self.session.optimiser.step()
             self.team.settle()
             self.session.update_average()
             self.meter.add(losses, norm, rate)

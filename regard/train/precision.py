@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.native.pairs import products_of_pairs, takes_pairs
+
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 NAMES = ("fp32", *NARROW)
 FIRST_SCALE = 2.0**16
@@ -33,8 +35,17 @@ class Precision:
         )
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Inside, matrix products are of this precision."""
+        """Inside, matrix products are of this precision: our own where they can be, or else torch's."""
+        if self._has_own_products():
+            return products_of_pairs()
         return nullcontext() if self.dtype is None else torch.autocast(self._device, dtype=self.dtype)
+
+    def stepping(self) -> AbstractContextManager[Any]:
+        """Inside, the optimiser's products are of this precision where they are our own; torch's stay wide."""
+        return products_of_pairs() if self._has_own_products() else nullcontext()
+
+    def _has_own_products(self) -> bool:
+        return self.dtype is torch.bfloat16 and self._device == "cpu" and takes_pairs()
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradients of a loss, scaled, to those of the parameters."""

@@ -48,12 +48,14 @@ def test_teachers_are_trained_first_as_they_would_be_by_themselves(home, monkeyp
     made = []
     train_in = pipeline._train_in
     monkeypatch.setattr(pipeline, "_train_in", lambda *given, **more: made.append(given[1]) or train_in(*given, **more))
-    train_run(student(home), home / "student")
+    train_run(student(home, "train.precision=fp32"), home / "student")
     assert made == [home / "one", home / "two", home / "student"]
-    assert [load_config(home / name / "config.toml").seed for name in ("one", "two")] == [1, 2]
+    teachers = [load_config(home / name / "config.toml") for name in ("one", "two")]
+    assert [teacher.seed for teacher in teachers] == [1, 2]
+    assert all((teacher.train.threads, teacher.train.precision) == (1, "fp32") for teacher in teachers)
     assert weights(home / "two") == weights(home / "itself")
     assert weights(home / "one") != weights(home / "two")
-    train_run(student(home, "train.teacher_recipe=gone.toml"), home / "student")
+    train_run(student(home, "train.precision=fp32", "train.teacher_recipe=gone.toml"), home / "student")
     assert made == [home / "one", home / "two", home / "student", home / "student"]
 
 

@@ -216,9 +216,10 @@ class Run:
     errors: str
 
     @classmethod
-    def of(cls, recipe: Path, folder: Path, precision: str) -> "Run":
-        environment = {**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16", "OMP_NUM_THREADS": "1"}
-        settings = [f"train.precision={precision}", "train.log_every=1", "train.max_steps=12"]
+    def of(cls, recipe: Path, folder: Path, precision: str, native: str = "1") -> "Run":
+        own = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_BF16", "OMP_NUM_THREADS": "1", "REGARD_NATIVE": native}
+        environment = {**os.environ, **own}
+        settings = [f"train.precision={precision}", "train.log_every=1", "train.max_steps=12", "train.threads=1"]
         command = [sys.executable, "-m", "regard", "train", str(recipe), "--run", str(folder), *settings]
         child = subprocess.run(command, env=environment, capture_output=True, timeout=240)
         assert child.returncode == 0, child.stderr.decode()
@@ -243,10 +244,10 @@ def full_losses(recipe, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bf16", "fp16"])
-def test_a_run_in_low_precision_learns_as_one_in_full(recipe, full_losses, tmp_path, name):
+@pytest.mark.parametrize(("name", "native"), [("bf16", "1"), ("bf16", "0"), ("fp16", "1")])
+def test_a_run_in_low_precision_learns_as_one_in_full(recipe, full_losses, tmp_path, name, native):
     (tmp_path / "precision.json").write_text(json.dumps({name: name}))  # it ran once, so it need not be faster
-    run = Run.of(recipe, tmp_path, name)
+    run = Run.of(recipe, tmp_path, name, native)
     assert f"training in {name}: {name} was asked for, and in a trial its steps took" in run.errors
     assert run.losses() == pytest.approx(full_losses, rel=0.01)
     assert run.losses() != full_losses
