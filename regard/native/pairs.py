@@ -21,8 +21,8 @@ def takes_pairs() -> bool:
 
 @contextmanager
 def products_of_pairs() -> Iterator[None]:
-    """Inside, products of our own are of pairs; those of a pass whose forward half was inside are so in both halves."""
-    token = _ASKED.set(True)
+    """Inside, products of our own are of pairs, where there are any; of a pass, both halves if its first is inside."""
+    token = _ASKED.set(takes_pairs())
     try:
         yield
     finally:
@@ -30,5 +30,5 @@ def products_of_pairs() -> Iterator[None]:
 
 
 def asked_for_pairs() -> bool:
-    """Whether this is inside `products_of_pairs`."""
+    """Whether this is inside `products_of_pairs`, and there are such products here."""
     return _ASKED.get()

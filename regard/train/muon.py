@@ -8,10 +8,10 @@ For a matrix W with gradient G, momentum μ, learning rate η and weight decay �
     W ← (1 - η λ) W - η · 0.2 √max(rows, columns) · O
 
 The last factor gives an update the size that Adam's updates have (Liu et al., 2025), whatever the shape. This equals
-torch.optim.Muon with `match_rms_adamw`, except in two things: the iteration runs in the weights' own precision
-(torch's uses bfloat16, which many CPUs lack), and matrices that are packed in one weight are made orthogonal each by
-itself. A matrix at a time: it stays in the cache, and that was quicker than batched products. In C
-(`regard/native/orthogonal.c`) all of it is one call, and of the symmetric products only a half is made.
+torch.optim.Muon with `match_rms_adamw`, except in two things: the iteration runs in the weights' own precision, or
+that of the run's products (torch's uses bfloat16, which many CPUs lack), and matrices that are packed in one weight are
+made orthogonal each by itself. A matrix at a time: it stays in the cache, and that was quicker than batched products.
+In C (`regard/native/orthogonal.c`) all of it is one call, and of the symmetric products only a half is made.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from regard.config import ModelConfig
+from regard.native.attention import MAX_WIDTH
+from regard.native.library import LANES
 from regard.native.pairs import products_of_pairs, takes_pairs
 
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -24,8 +27,11 @@ class Precision:
     GradScaler halves the scale whenever a gradient has overflowed, and doubles it when none has for 2,000 steps.
     """
 
-    def __init__(self, name: str = "fp32", device: torch.device | str = "cpu", batch_tokens: int = 1) -> None:
-        self.name = name
+    def __init__(
+        self, name: str = "fp32", device: torch.device | str = "cpu", batch_tokens: int = 1, own: bool = False
+    ) -> None:
+        self.name, self.own = name, own
+        """`own`: bf16 is made by products of our own, on a CPU; what these do not take, torch multiplies in float32."""
         self.dtype = NARROW.get(name)
         self._device = torch.device(device).type
         # The loss is a sum over the tokens of a batch: it is `batch_tokens` times as large as that of a token.
@@ -35,17 +41,14 @@ class Precision:
         )
 
     def autocast(self) -> AbstractContextManager[Any]:
-        """Inside, matrix products are of this precision: our own where they can be, or else torch's."""
-        if self._has_own_products():
+        """Inside, matrix products are of this precision."""
+        if self.own:
             return products_of_pairs()
         return nullcontext() if self.dtype is None else torch.autocast(self._device, dtype=self.dtype)
 
     def stepping(self) -> AbstractContextManager[Any]:
         """Inside, the optimiser's products are of this precision where they are our own; torch's stay wide."""
-        return products_of_pairs() if self._has_own_products() else nullcontext()
-
-    def _has_own_products(self) -> bool:
-        return self.dtype is torch.bfloat16 and self._device == "cpu" and takes_pairs()
+        return products_of_pairs() if self.own else nullcontext()
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradients of a loss, scaled, to those of the parameters."""
@@ -75,6 +78,18 @@ class Precision:
         """Go on from a state that a checkpoint kept; one that was saved in another precision is of no use here."""
         if state and self._scaler.is_enabled():
             self._scaler.load_state_dict(state)
+
+
+def has_own_products(name: str, device: torch.device, model: ModelConfig) -> bool:
+    """Whether products of our own make the linear layers of such a model in this precision here: see nn/sublayers.py.
+
+    They are for models as in the paper. Attention between more than 64 tokens is left to torch, in float32.
+    """
+    plain = model.activation == "relu" and model.score in ("scaled-dot", "dot")
+    plain = plain and not (model.attention_dropout or model.activation_dropout)
+    head = model.width // model.heads
+    suits = plain and head <= MAX_WIDTH and not any(size % LANES for size in (head, model.feed_forward))
+    return name == "bf16" and device.type == "cpu" and suits and takes_pairs()
 
 
 def choose_precision(wanted: str, device: torch.device, tried: Callable[[str], str]) -> str:

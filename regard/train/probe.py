@@ -21,7 +21,7 @@ from regard.atomic import write_file
 from regard.config import Config
 from regard.models.contract import SequenceToSequence
 from regard.progress import note, task
-from regard.train.precision import NAMES, Precision, choose_precision
+from regard.train.precision import NAMES, Precision, choose_precision, has_own_products
 from regard.train.team import Team
 
 COMMAND = (sys.executable, "-m", "regard.train.trial")
@@ -70,15 +70,19 @@ def _end(code: int) -> str:
 def agreed_precision(
     config: Config, model: SequenceToSequence, run: Path, device: torch.device, team: Team
 ) -> Precision:
-    """The precision of a run, which the leading process finds out and tells the others."""
-    name = "fp32"
+    """The precision of a run, which the leading process finds out and tells the others.
+
+    Products of our own are made by all processes or by none, so that what each makes of the weights stays the same.
+    """
+    name, wanted = "fp32", config.train.precision
+    own = all(said for (said,) in team.gathered([has_own_products(wanted, device, config.model)]))
     if team.leads:
-        name = choose_precision(config.train.precision, device, lambda wanted: _tried(wanted, config, model, run))
+        name = choose_precision(wanted, device, lambda wanted: _tried(wanted, config, model, run, own))
     name = NAMES[int(team.told([NAMES.index(name)])[0])]
-    return Precision(name, device, config.train.batch_tokens)
+    return Precision(name, device, config.train.batch_tokens, own and name == wanted)
 
 
-def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path) -> str:
+def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path, own: bool) -> str:
     """What a wanted precision comes to here.
 
     A run keeps what its first trial found, so that it ends with the same bits whenever it was interrupted; save that
@@ -94,11 +98,13 @@ def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path) ->
         model=config.model.model_dump(),
         vocabularies=vocabularies,
         threads=torch.get_num_threads(),
+        own=own,
     )
     with task(f"trying {wanted}"):
         finding = probe(trial)
     used = wanted if finding.faster or (finding.runs and wanted in before) else "fp32"
-    note(f"training in {used}: {wanted} was asked for, and {finding.reason}")
+    how = " by products of our own" if own and used == wanted else ""
+    note(f"training in {used}{how}: {wanted} was asked for, and {finding.reason}")
     if wanted not in before:
         write_file(run / MEMORY, json.dumps({**before, wanted: used}).encode())
     return used

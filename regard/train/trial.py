@@ -31,7 +31,7 @@ def seconds_of_a_step(trial: dict[str, Any]) -> dict[str, float]:
     generator = torch.Generator().manual_seed(0)
     sources, targets = (torch.randint(4, size, (ROWS, LENGTH), generator=generator).tolist() for size in vocabularies)
     batch = collate(sources, targets, range(ROWS))
-    precisions = [Precision("fp32"), Precision(low := trial["precision"])]
+    precisions = [Precision("fp32"), Precision(low := trial["precision"], own=trial["own"])]
     least = {precision.name: float("inf") for precision in precisions}
     for number in range(ROUNDS):
         if number > 1 and least[low] > HOPELESS * least["fp32"]:

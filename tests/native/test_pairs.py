@@ -1,8 +1,12 @@
 """Products of pairs of bfloat16 are those of rounded factors, and a step with them is nearly one in fp32."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from test_multiply import SIZES, matrix
+from test_sublayers import apply, build, numbers
+from tiny_world import write_tiny_corpus
 
 from regard.config import ModelConfig
 from regard.data.batches import collate
@@ -10,9 +14,13 @@ from regard.models import build_model
 from regard.native.multiplying import lay_out, multiply
 from regard.native.muon import muon_step, suits_muon
 from regard.native.pairs import asked_for_pairs, products_of_pairs, takes_pairs
-from regard.train.muon import plain_step
+from regard.pipeline import train_run
+from regard.recipe import override_config
+from regard.train import probe as probing
+from regard.train.muon import Muon, plain_step
 from regard.train.objective import Objective
-from regard.train.precision import Precision
+from regard.train.precision import Precision, has_own_products
+from regard.train.probe import Finding
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -96,6 +104,33 @@ def test_a_step_of_muon_is_nearly_that_of_fp32(shape):
     assert 0 < (change - exact).norm() < 0.02 * exact.norm()
 
 
+def gradients_of_sublayer(kind, forward_in_pairs, back_in_pairs):
+    """What a sub-layer makes, and its gradients by x, memory and weights."""
+    modules = build(kind, 0.0, width=64, inner=96)
+    x, memory = (numbers(20, 16, 64, seed=seed).requires_grad_() for seed in (1, 2))
+    torch.manual_seed(4)
+    for parameter in modules.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    with products_of_pairs() if forward_in_pairs else nullcontext():
+        result = apply(kind, modules, x, memory, None)
+    assert result.grad_fn.pairs == forward_in_pairs
+    result.grad_fn.pairs = back_in_pairs
+    (result * numbers(*result.shape, seed=5)).sum().backward()
+    weights = {name: parameter.grad for name, parameter in modules.named_parameters() if parameter.dim() > 1}
+    return result, {"x": x.grad, **({"memory": memory.grad} if kind == "cross" else {}), **weights}
+
+
+@pytest.mark.parametrize("kind", ["self", "rotary", "cross", "feed-forward"])
+def test_sublayers_take_pairs_forward_and_back(kind):
+    exact, narrow, half = (
+        gradients_of_sublayer(kind, *given) for given in ((False, False), (True, True), (True, False))
+    )
+    assert not torch.equal(narrow[0], exact[0])
+    for name, value in narrow[1].items():
+        assert 0 < (value - exact[1][name]).norm() < 0.05 * exact[1][name].norm(), name
+        assert not torch.equal(value, half[1][name]), f"{name}: of pairs where the forward pass was"
+
+
 SIZES_OF_MODELS = {"architecture": "transformer", "width": 64, "feed_forward": 128, "heads": 2, "dropout": 0.1}
 
 
@@ -108,7 +143,7 @@ def test_gradients_of_a_step_are_nearly_those_of_fp32(norm, positions):
     sources, targets = (torch.randint(4, 300, (40, 11), generator=generator).tolist() for _ in range(2))
     batch = collate(sources, targets, range(40))
     losses, gradients = {}, {}
-    for precision in (Precision("fp32"), Precision("bf16")):
+    for precision in (Precision("fp32"), Precision("bf16", own=True)):
         objective.zero_grad()
         objective.model.randomness.begin(0)
         with precision.autocast():
@@ -123,18 +158,45 @@ def test_gradients_of_a_step_are_nearly_those_of_fp32(norm, positions):
 
 
 def test_bf16_takes_our_own_products_and_leaves_autocast_alone():
-    with Precision("bf16").autocast():
+    with Precision("bf16", own=True).autocast():
         assert asked_for_pairs()
         assert not torch.is_autocast_enabled("cpu")
-    with Precision("bf16").stepping():
+    with Precision("bf16", own=True).stepping():
         assert asked_for_pairs()
-    for name in ("fp32", "fp16"):
-        with Precision(name).autocast(), Precision(name).stepping():
+    for precision in (Precision("fp32"), Precision("fp16"), Precision("bf16")):
+        with precision.autocast(), precision.stepping():
             assert not asked_for_pairs()
 
 
-def test_several_threads_are_left_to_torch():
+@pytest.mark.parametrize(
+    ("other", "own"),
+    [
+        ({}, True),
+        ({"activation": "gelu"}, False),
+        ({"attention_dropout": 0.1}, False),
+        ({"score": "additive"}, False),
+        ({"width": 40}, False),
+    ],
+)
+def test_models_of_the_paper_have_our_own_products(other, own):
+    model = ModelConfig(**{**SIZES_OF_MODELS, **other})
+    assert has_own_products("bf16", torch.device("cpu"), model) == own
+    assert not has_own_products("fp16", torch.device("cpu"), model)
+    assert not has_own_products("bf16", torch.device("cuda"), model)
     torch.set_num_threads(2)
-    with Precision("bf16").autocast():
-        assert not asked_for_pairs()
-        assert torch.is_autocast_enabled("cpu")
+    assert not has_own_products("bf16", torch.device("cpu"), model)
+
+
+def test_a_run_has_our_own_products_in_passes_and_steps_and_says_so(tmp_path, monkeypatch):
+    asked = {"pass": [], "step": []}
+    passed, stepped = Objective.forward, Muon.step
+    monkeypatch.setattr(Objective, "forward", lambda *given: asked["pass"].append(asked_for_pairs()) or passed(*given))
+    monkeypatch.setattr(Muon, "step", lambda self: asked["step"].append(asked_for_pairs()) or stepped(self))
+    monkeypatch.setattr(probing, "probe", lambda trial: Finding(True, trial["own"], "it was tried"))
+    notes = []
+    monkeypatch.setattr(probing, "note", notes.append)
+    settings = ["train.optimiser=muon", "train.precision=bf16", "train.threads=1", "train.processes=1", "model.heads=1"]
+    sizes = ["model.width=32", "model.feed_forward=32", "train.max_steps=3"]
+    train_run(override_config(write_tiny_corpus(tmp_path / "corpus"), [*settings, *sizes]), tmp_path / "run")
+    assert asked == {"pass": [True] * 3, "step": [True] * 3}
+    assert notes == ["training in bf16 by products of our own: bf16 was asked for, and it was tried"]

@@ -13,11 +13,14 @@ import torch
 from tiny_world import write_tiny_corpus
 
 from regard import pipeline
+from regard.config import ModelConfig
 from regard.errors import ConfigError
+from regard.native import pairs
 from regard.recipe import format_config, parse_config
+from regard.train import precision as precision_module
 from regard.train import probe as probing
 from regard.train.checkpoint import CheckpointStore
-from regard.train.precision import Precision, choose_precision
+from regard.train.precision import Precision, choose_precision, has_own_products
 from regard.train.probe import Finding, agreed_precision, probe
 from regard.train.team import Team
 from regard.train.trial import seconds_of_a_step
@@ -84,7 +87,7 @@ def test_a_trial_that_cannot_be_started():
 
 def test_a_trial_gets_its_sizes_and_gives_times():
     sizes = {"width": 8, "feed_forward": 8, "heads": 2, "encoder_layers": 1, "decoder_layers": 1}
-    trial = {"precision": "fp32", "threads": 1, "vocabularies": [20, 30], "model": sizes}
+    trial = {"precision": "fp32", "threads": 1, "vocabularies": [20, 30], "model": sizes, "own": False}
     assert 0 < seconds_of_a_step(trial)["fp32"] < math.inf
     echo = "import sys, json; t = json.load(sys.stdin); print(json.dumps({'fp32': 3.0, t['precision']: t['threads']}))"
     assert probe({**trial, "precision": "fp16", "threads": 2}, child(echo)).faster
@@ -133,6 +136,36 @@ def test_a_memory_that_cannot_be_read_is_none(agree, tmp_path, content):
     (tmp_path / "precision.json").write_text(content)
     assert agree(True, True)[0] == "bf16"
     assert json.loads((tmp_path / "precision.json").read_text())["bf16"] == "bf16"
+
+
+def test_without_products_of_our_own_bf16_is_left_to_torch(monkeypatch):
+    """As on a processor without the instructions."""
+    monkeypatch.setattr(precision_module, "takes_pairs", lambda: False)
+    monkeypatch.setattr(pairs, "takes_pairs", lambda: False)
+    model = ModelConfig(width=64, heads=2)
+    assert not has_own_products("bf16", CPU, model)
+    with pairs.products_of_pairs():
+        assert not pairs.asked_for_pairs()
+    with Precision("bf16").autocast(), Precision("bf16").stepping():
+        assert torch.is_autocast_enabled("cpu")
+        assert not pairs.asked_for_pairs()
+
+
+class Others(Team):
+    """A team in which another process has no products of our own."""
+
+    def gathered(self, values):
+        return [list(values), [0.0]]
+
+
+@pytest.mark.parametrize(("team", "own"), [(Team(), True), (Others(), False)])
+def test_all_processes_have_products_of_our_own_or_none(team, own, tmp_path, monkeypatch):
+    monkeypatch.setattr(probing, "has_own_products", lambda *_: True)
+    monkeypatch.setattr(probing, "probe", lambda trial: Finding(True, True, f"own: {trial['own']}"))
+    config = parse_config({"model": {"width": 32, "heads": 2}, "train": {"precision": "bf16"}})
+    model = pipeline.build_model(config.model, 20, 30)
+    precision = agreed_precision(config, model, tmp_path, CPU, team)
+    assert (precision.name, precision.own) == ("bf16", own)
 
 
 # Scaling
