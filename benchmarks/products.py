@@ -24,9 +24,9 @@ from train_systems.settings import SHAPES, VOCABULARY
 
 from regard import progress
 from regard.figures import publish
+from regard.native.forms import products_in_bf16, takes_bf16
 from regard.native.library import multiplies_fast, why_not
 from regard.native.multiplying import lay_out, prepared
-from regard.native.pairs import products_of_pairs, takes_pairs
 
 ROWS = 256
 """Rows that a sub-layer takes at a time; the output layer takes about as many."""
@@ -105,7 +105,7 @@ def _measure_layer(name: str, layer: Product, rounds: int) -> list[Row]:
         ],
     }
     laid_out = []  # they must live as long as what reads them
-    for way, precision in {"ours": nullcontext, **({"bf16": products_of_pairs} if takes_pairs() else {})}.items():
+    for way, precision in {"ours": nullcontext, **({"bf16": products_in_bf16} if takes_bf16() else {})}.items():
         with precision():
             forward, back = lay_out(weight.t()), lay_out(weight)
             laid_out += [forward, back]

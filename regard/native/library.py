@@ -27,6 +27,7 @@ SOURCES = tuple(
         "products.c",
         "multiply.c",
         "pairs.c",
+        "tiles.c",
         "orthogonal.c",
         "sublayers.c",
         "layers.c",
@@ -45,6 +46,7 @@ HEADERS = tuple(
         "blocks.h",
         "multiply.h",
         "pairs.h",
+        "tiles.h",
         "turn.h",
         "kernels.h",
         "projections.h",
@@ -61,6 +63,8 @@ SWITCH = "REGARD_NATIVE"
 FLAGS = ("-O3", "-ffp-contract=fast", "-fPIC", "-shared")
 TUNED = ("-march=native", "-Wl,-Bsymbolic")
 """Flags that not every compiler knows for every processor and system."""
+WITHOUT_TILES = ("-DWITHOUT_TILES",)
+"""For a processor that has them and dies of them: see tiles.h."""
 LANES = 16
 """Most kernels want rows of a multiple of so many floats, whatever the processor takes at a time."""
 LONGEST_COMPILATION = 120.0
@@ -78,7 +82,7 @@ class SpaceStructure(ctypes.Structure):
 class FactorStructure(ctypes.Structure):
     """`Factor` of multiply.h: a matrix as it lies."""
 
-    _fields_ = (("at", POINTER), ("row", LONG), ("column", LONG), ("panel", LONG), ("pairs", ctypes.c_int))
+    _fields_ = (("at", POINTER), ("row", LONG), ("column", LONG), ("panel", LONG), ("form", ctypes.c_int))
 
 
 class EndingStructure(ctypes.Structure):
@@ -90,6 +94,7 @@ class EndingStructure(ctypes.Structure):
 FUNCTIONS = {
     "multiply_matrices": [LONG, LONG, LONG, FactorStructure, FactorStructure, EndingStructure, POINTER, LONG],
     "lay_out_panels": [LONG, LONG, FactorStructure, POINTER],
+    "room_for_panels": [LONG, LONG, ctypes.c_int],
     "muon_step": [LONG, LONG, FLOAT, FLOAT, FLOAT, ctypes.c_int, *[POINTER] * 4],
     "multiplies_fast": [],
     "panel_width": [],
@@ -116,6 +121,7 @@ FUNCTIONS = {
     "close_search": [POINTER],
     "takes_bytes": [],
     "takes_pairs": [],
+    "takes_tiles": [],
     "best_tokens": [LONG, LONG, LONG, LONG, POINTER, LONG, *[POINTER] * 3],
 }
 RESULTS = {
@@ -123,6 +129,9 @@ RESULTS = {
     "panel_width": ctypes.c_int,
     "takes_bytes": ctypes.c_int,
     "takes_pairs": ctypes.c_int,
+    "takes_tiles": ctypes.c_int,
+    "lay_out_panels": FactorStructure,
+    "room_for_panels": LONG,
     "open_search": POINTER,
     "join_search": LONG,
     "run_search": LONG,
@@ -133,6 +142,7 @@ library = ctypes.CDLL(sys.argv[1])
 library.exponentials.argtypes = [ctypes.c_long] * 3 + [ctypes.c_void_p] * 3
 logits, top, total = (ctypes.c_float * 33)(*range(33)), ctypes.c_float(), ctypes.c_float()
 library.exponentials(0, 1, 33, logits, ctypes.addressof(top), ctypes.addressof(total))
+library.takes_tiles()
 sys.exit(not (top.value == 32 and abs(total.value - 1.5819767) < 1e-5))
 """
 """What a new library must do in a process of its own before anybody relies on it."""
@@ -229,8 +239,12 @@ def _compiled() -> Path:
     if not path.exists():
         aside = folder / f".{path.stem}.{os.getpid()}.so"
         try:
-            _compile(compiler, aside)
-            _try_out(aside)
+            try:
+                _compile(compiler, aside)
+                _try_out(aside)
+            except UnavailableError:
+                _compile(compiler, aside, WITHOUT_TILES)
+                _try_out(aside)
             aside.replace(path)
         finally:
             aside.unlink(missing_ok=True)
@@ -251,7 +265,7 @@ def _own_folder() -> Path:
 def _fingerprint(compiler: str) -> str:
     """A name for all that the compiled code depends on."""
     texts = [path.read_text(encoding="utf-8") for path in (*HEADERS, *SOURCES)]
-    parts = [*texts, repr((FLAGS, TUNED)), compiler, _version(compiler), _processor()]
+    parts = [*texts, repr((FLAGS, TUNED, TRIAL)), compiler, _version(compiler), _processor()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
 
@@ -268,9 +282,9 @@ def _processor() -> str:
     return "".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
 
 
-def _compile(compiler: str, path: Path) -> None:
+def _compile(compiler: str, path: Path, options: tuple[str, ...] = ()) -> None:
     for flags in ((*FLAGS, *TUNED), FLAGS):
-        command = [compiler, *flags, "-o", str(path), *map(str, SOURCES), "-lm"]
+        command = [compiler, *flags, *options, "-o", str(path), *map(str, SOURCES), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION)
         if done.returncode == 0:
             return

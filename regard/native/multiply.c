@@ -1,5 +1,6 @@
 #include "multiply.h"
 #include "pairs.h"
+#include "tiles.h"
 #include "turn.h"
 
 #define PART 256    /* terms that are used for all rows and columns while they are near */
@@ -45,15 +46,21 @@ static void lay_out(long terms, long columns, Factor from, float *panel) {
             panel[term * PANEL + n] = n < columns ? from.at[term * from.row + n * from.column] : 0;
 }
 
-void lay_out_panels(long terms, long columns, Factor right, float *panels) {
-    if (right.pairs) {
-        lay_out_pairs(terms, columns, right, panels);
-        return;
+static int is_tiled(int form) { return form == TILES || form == ROUNDED_TILES; }
+
+long room_for_panels(long terms, long columns, int form) {
+    if (is_tiled(form)) return room_for_tiles(terms, columns, form);
+    return (form == PAIRS ? pairs_of(terms) : terms) * ((columns + PANEL - 1) / PANEL * PANEL);
+}
+
+Factor lay_out_panels(long terms, long columns, Factor right, float *panels) {
+    if (is_tiled(right.form)) return lay_out_tiles(terms, columns, right, panels);
+    if (right.form == PAIRS) return lay_out_pairs(terms, columns, right, panels);
+    for (long column = 0; column < columns; column += PANEL) {
+        const Factor part = {.at = right.at + column * right.column, .row = right.row, .column = right.column};
+        lay_out(terms, columns - column < PANEL ? columns - column : PANEL, part, panels + column * terms);
     }
-    for (long column = 0; column < columns; column += PANEL, panels += terms * PANEL) {
-        const Factor part = {right.at + column * right.column, right.row, right.column, 0, 0};
-        lay_out(terms, columns - column < PANEL ? columns - column : PANEL, part, panels);
-    }
+    return (Factor){.at = panels, .row = PANEL, .column = 1, .panel = terms * PANEL};
 }
 
 /* Rows of the next block. Four of them take as long as one, so that the last few are shared out. */
@@ -171,7 +178,11 @@ static void multiply_part(Left left, long columns, Factor right, int near, RowBl
 
 void multiply_matrices(
     long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next) {
-    if (right.pairs) {
+    if (is_tiled(right.form)) {
+        multiply_tiles(rows, columns, terms, left, right, ending, result, next);
+        return;
+    }
+    if (right.form == PAIRS) {
         multiply_pairs(rows, columns, terms, left, right, ending, result, next);
         return;
     }

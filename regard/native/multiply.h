@@ -5,12 +5,20 @@
 
 #include "blocks.h"
 
+/* In what form a product takes its factors; must agree with forms.py. */
+enum {
+    FLOATS,       /* as they are */
+    PAIRS,        /* rounded to bfloat16: pairs.h */
+    TILES,        /* in a processor's tiles, nothing of them being lost: tiles.h */
+    ROUNDED_TILES /* there, rounded to bfloat16 */
+};
+
 /* A matrix as it lies: from one row to the next, and from one column to the next. Where it was laid out in panels, they are
- * `panel` apart; 0 where it was not. A right factor says whether the product is of pairs (pairs.h), and was laid out so. */
+ * `panel` apart; 0 where it was not. A right factor says of which form the product is, and was laid out so. */
 typedef struct {
     const float *at;
     long row, column, panel;
-    int pairs;
+    int form;
 } Factor;
 
 /* What becomes of sums: added to what the result is, or joined by a bias [columns] (or null); then, where `positive`,
@@ -24,11 +32,12 @@ typedef struct {
 void multiply_matrices(
     long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next);
 
-/* panels [panels, terms, PANEL]: a right factor [terms, columns] that many products share, with zeros after the last column */
-void lay_out_panels(long terms, long columns, Factor right, float *panels);
+/* A right factor [terms, columns] that many products share, laid out for them in `panels`, in the form that it says: floats are
+ * [panels, terms, PANEL], with zeros after the last column. */
+Factor lay_out_panels(long terms, long columns, Factor right, float *panels);
 
-/* Columns with the zeros that fill the last panel; must agree with sublayers.py. */
-static inline long laid_out_columns(long columns) { return (columns + PANEL - 1) / PANEL * PANEL; }
+/* Floats that it takes. */
+long room_for_panels(long terms, long columns, int form);
 
 /* turned [columns, rows] = matrix [rows, columns], both of a multiple of LANES */
 void turn_matrix(long rows, long columns, const float *matrix, float *turned);

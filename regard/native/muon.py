@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from regard.native.forms import form_of_products
 from regard.native.library import LANES, loaded, multiplies_fast, pointers, takes
-from regard.native.pairs import asked_for_pairs
 
 
 def suits_muon(weight: Tensor, gradient: Tensor, mean: Tensor) -> bool:
@@ -24,4 +24,4 @@ def muon_step(weight: Tensor, gradient: Tensor, mean: Tensor, momentum: float, k
     rows, columns = weight.shape
     space = weight.new_empty(2 * (rows * columns + min(rows, columns) ** 2))
     tensors = pointers(gradient, mean, weight, space)
-    loaded().muon_step(rows, columns, momentum, kept, change, asked_for_pairs(), *tensors)
+    loaded().muon_step(rows, columns, momentum, kept, change, form_of_products(), *tensors)

@@ -29,7 +29,7 @@ static void begin(long size, float momentum, const float *gradient, float *mean,
 static void multiply_symmetric(long rows, long terms, const float *left, Factor right, const float *other, float *result) {
     for (long column = 0; column < rows; column += BAND) {
         const long end = column + BAND < rows ? column + BAND : rows;
-        const Factor band = {right.at + column * right.column, right.row, right.column, 0, right.pairs};
+        const Factor band = {right.at + column * right.column, right.row, right.column, 0, right.form};
         multiply_matrices(end, end - column, terms, (Factor){left, terms, 1, 0, 0}, band, (Ending){0}, result + column, rows);
         for (long row = 0; row < end && other; row++)
             for (long n = row * rows + column; n < row * rows + end; n += LANES)
@@ -40,32 +40,32 @@ static void multiply_symmetric(long rows, long terms, const float *left, Factor 
 
 /* From x [rows, columns] of norm 1, no more rows than columns, to about the nearest orthogonal matrix, which is left in `to`.
  * One iteration: x ← A x + (B xxᵀ + C (xxᵀ)²) x. */
-static void iterate(int pairs, long rows, long columns, float *x, float *to, float *gram, float *factor) {
+static void iterate(int form, long rows, long columns, float *x, float *to, float *gram, float *factor) {
     for (int iteration = 0; iteration < ITERATIONS; iteration++) {
-        multiply_symmetric(rows, columns, x, (Factor){x, 1, columns, 0, pairs}, 0, gram);
-        multiply_symmetric(rows, rows, gram, (Factor){gram, rows, 1, 0, pairs}, gram, factor);
+        multiply_symmetric(rows, columns, x, (Factor){x, 1, columns, 0, form}, 0, gram);
+        multiply_symmetric(rows, rows, gram, (Factor){gram, rows, 1, 0, form}, gram, factor);
         for (long n = 0; n < rows * columns; n += LANES) store(to + n, load(x + n) * A);
-        multiply_matrices(rows, columns, rows, (Factor){factor, rows, 1, 0, 0}, (Factor){x, columns, 1, 0, pairs},
+        multiply_matrices(rows, columns, rows, (Factor){factor, rows, 1, 0, 0}, (Factor){x, columns, 1, 0, form},
                           (Ending){.keep = 1}, to, columns);
         float *const next = to;
         to = x, x = next;
     }
 }
 
-/* weight [rows, columns] ← kept weight - change O, all sizes multiples of LANES, with products of pairs or not (pairs.h);
+/* weight [rows, columns] ← kept weight - change O, all sizes multiples of LANES, with products in one of the forms of multiply.h;
  * space: 2 rows columns + 2 shorter side² */
 void muon_step(
-    long rows, long columns, float momentum, float kept, float change, int pairs, const float *gradient, float *mean,
+    long rows, long columns, float momentum, float kept, float change, int form, const float *gradient, float *mean,
     float *weight, float *space) {
     const long size = rows * columns, shorter = rows < columns ? rows : columns;
     float *x = space, *other = x + size, *gram = other + size, *factor = gram + shorter * shorter;
     if (rows <= columns) {
         begin(size, momentum, gradient, mean, x);
-        iterate(pairs, rows, columns, x, other, gram, factor);
+        iterate(form, rows, columns, x, other, gram, factor);
     } else {
         begin(size, momentum, gradient, mean, other);
         turn_matrix(rows, columns, other, x);
-        iterate(pairs, columns, rows, x, other, gram, factor);
+        iterate(form, columns, rows, x, other, gram, factor);
         turn_matrix(columns, rows, other, x); /* after an odd number of iterations the result is in `other` */
         other = x;
     }

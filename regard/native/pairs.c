@@ -83,11 +83,12 @@ static void lay_out_panel(long terms, long columns, Factor from, float *panel) {
     lay_out(terms, columns, from, panel, PANEL);
 }
 
-void lay_out_pairs(long terms, long columns, Factor right, float *panels) {
-    for (long column = 0; column < columns; column += PANEL, panels += pairs_of(terms) * PANEL) {
+Factor lay_out_pairs(long terms, long columns, Factor right, float *panels) {
+    for (long column = 0; column < columns; column += PANEL) {
         const Factor part = {.at = right.at + column * right.column, .row = right.row, .column = right.column};
-        lay_out_panel(terms, columns - column < PANEL ? columns - column : PANEL, part, panels);
+        lay_out_panel(terms, columns - column < PANEL ? columns - column : PANEL, part, panels + column * pairs_of(terms));
     }
+    return (Factor){.at = panels, .row = PANEL, .column = 1, .panel = pairs_of(terms) * PANEL, .form = PAIRS};
 }
 
 /* Some rows of the left factor in pairs, in `space`; of what they are gives how they lie. */
@@ -165,8 +166,9 @@ void multiply_pairs(
 
 int takes_pairs(void) { return 0; }
 
-void lay_out_pairs(long terms, long columns, Factor right, float *panels) {
-    (void)terms, (void)columns, (void)right, (void)panels;
+Factor lay_out_pairs(long terms, long columns, Factor right, float *panels) {
+    (void)terms, (void)columns, (void)panels;
+    return right;
 }
 
 void multiply_pairs(

@@ -12,7 +12,7 @@ int takes_pairs(void);
 static inline long pairs_of(long terms) { return (terms + 1) / 2; }
 
 /* As in multiply.h; panels [panels, pairs of terms, PANEL] */
-void lay_out_pairs(long terms, long columns, Factor right, float *panels);
+Factor lay_out_pairs(long terms, long columns, Factor right, float *panels);
 void multiply_pairs(
     long rows, long columns, long terms, Factor left, Factor right, Ending ending, float *result, long next);
 

@@ -5,29 +5,25 @@
 
 #include "kernels.h"
 #include "multiply.h"
-#include "pairs.h"
 
 /* A library's sgemm_. */
 typedef void (*Product)(
     const char *, const char *, const int *, const int *, const int *, const float *, const float *, const int *,
     const float *, const int *, const float *, float *, const int *);
 
-/* How products are made: by a library, or, where that is null, by our own, of pairs (pairs.h) or not. */
+/* How products are made: by a library, or, where that is null, by our own, in one of the forms of multiply.h. */
 typedef struct {
     Product library;
-    int pairs;
+    int form;
 } Products;
 
 /* A weight made ready for the products of many rows, in `*space`, which moves on behind it: laid out in panels, or, for a
  * library, as [terms, columns]. */
 static inline Factor ready(Products products, long terms, long columns, Factor weight, float **space) {
     float *const at = *space;
-    *space += terms * laid_out_columns(columns);
-    if (!products.library) {
-        weight.pairs = products.pairs;
-        lay_out_panels(terms, columns, weight, at);
-        return (Factor){at, PANEL, 1, (weight.pairs ? pairs_of(terms) : terms) * PANEL, weight.pairs};
-    }
+    weight.form = products.form;
+    *space += room_for_panels(terms, columns, weight.form);
+    if (!products.library) return lay_out_panels(terms, columns, weight, at);
     if (weight.column == 1) return weight;
     turn_matrix(columns, terms, weight.at, at);
     return (Factor){at, columns, 1, 0, 0};
@@ -85,7 +81,7 @@ static inline void weight_gradient(
         products.library("N", "T", &m, &n, &k, &one, x, &m, gradient, &n, &kept, by_weight, &m);
     else
         multiply_matrices(
-            outputs, inputs, rows, (Factor){gradient, 1, outputs, 0, 0}, (Factor){x, inputs, 1, 0, products.pairs},
+            outputs, inputs, rows, (Factor){gradient, 1, outputs, 0, 0}, (Factor){x, inputs, 1, 0, products.form},
             (Ending){.keep = keep}, by_weight, inputs);
 }
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from regard.native.attention import Shape, padded, parts_of, shape_of
+from regard.native.forms import Form, form_of_products
 from regard.native.library import (
     FLOAT,
     LANES,
@@ -20,11 +21,9 @@ from regard.native.library import (
     loaded,
     matrix_product,
     multiplies_fast,
-    panel_width,
     pointers,
     takes,
 )
-from regard.native.pairs import asked_for_pairs
 
 CHUNK_ROWS = 256
 """As in sublayers.c."""
@@ -35,7 +34,7 @@ class _Linear(ctypes.Structure):
 
 
 class _Products(ctypes.Structure):
-    _fields_ = (("library", POINTER), ("pairs", ctypes.c_int))
+    _fields_ = (("library", POINTER), ("form", ctypes.c_int))
 
 
 class _Residual(ctypes.Structure):
@@ -144,12 +143,13 @@ class _AttentionFunction(torch.autograd.Function):
         source = length if memory is None else memory.size(1)
         attended, normal, result = (torch.empty_like(x) for _ in range(3))
         shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale, rotation)
+        ctx.form = form_of_products()
         scores = x.new_empty(sentences, heads, length, padded(source))
         inverse = x.new_empty(sentences * length)
-        space = x.new_empty(2 * _chunk(length) * width + _laid_out_size(*(each.t() for each in _matrices(tensors))))
+        panels = _laid_out_size(ctx.form, *(each.t() for each in _matrices(tensors)))
+        space = x.new_empty(2 * _chunk(length) * width + panels)
         kept = (x, memory, *tensors, dropout, mask, made, made_of_memory, scores, attended, normal, inverse)
-        ctx.pairs = asked_for_pairs()
-        described = _describe_attention(kept, [None] * 8, ctx.pairs, shape, norm, space, result, None, None, None)
+        described = _describe_attention(kept, [None] * 8, ctx.form, shape, norm, space, result, None, None, None)
         loaded().attention_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
         ctx.shape, ctx.norm, ctx.rotation = shape, norm, rotation
@@ -167,22 +167,23 @@ class _AttentionFunction(torch.autograd.Function):
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
         rows = _chunk(length)
         source_rows = 0 if memory is None else rows // length * memory.size(1)
-        space = x.new_empty(rows * 6 * width + source_rows * 2 * width + _laid_out_size(*_matrices(tensors)))
+        panels = _laid_out_size(ctx.form, *_matrices(tensors))
+        space = x.new_empty(rows * 6 * width + source_rows * 2 * width + panels)
         ends = (None, gradient, by_x, by_memory)
-        described = _describe_attention(kept, by_tensors, ctx.pairs, ctx.shape, ctx.norm, space, *ends)
+        described = _describe_attention(kept, by_tensors, ctx.form, ctx.shape, ctx.norm, space, *ends)
         loaded().attention_sublayer_backward(ctypes.byref(described))
         return by_x, by_memory, *by_tensors, *[None] * 6
 
 
 def _describe_attention(
-    kept: Any, by: list[Any], pairs: bool, shape: Shape, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], form: Form, shape: Shape, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _Attention:
     x, memory, *tensors = kept[:10]
     dropout, mask, made, made_of_memory, scores, attended, normal, inverse = kept[10:]
     result, gradient, by_x, by_memory = ends
     sentences, length, width = x.shape
     return _Attention(
-        _products(pairs),
+        _products(form),
         sentences,
         length,
         length if memory is None else memory.size(1),
@@ -210,10 +211,11 @@ class _FeedForwardFunction(torch.autograd.Function):
         hidden = x.new_empty(*x.shape[:-1], len(tensors[0]))
         normal, result = torch.empty_like(x), torch.empty_like(x)
         inverse = x.new_empty(x.shape[:-1])
-        space = x.new_empty(2 * CHUNK_ROWS * x.size(-1) + _laid_out_size(*(each.t() for each in _matrices(tensors))))
+        ctx.form = form_of_products()
+        panels = _laid_out_size(ctx.form, *(each.t() for each in _matrices(tensors)))
+        space = x.new_empty(2 * CHUNK_ROWS * x.size(-1) + panels)
         kept = (x, *tensors, dropout, hidden, normal, inverse)
-        ctx.pairs = asked_for_pairs()
-        described = _describe_feed_forward(kept, [None] * 6, ctx.pairs, norm, space, result, None, None)
+        described = _describe_feed_forward(kept, [None] * 6, ctx.form, norm, space, result, None, None)
         loaded().feed_forward_sublayer_forward(ctypes.byref(described))
         ctx.save_for_backward(*kept)
         ctx.norm = norm
@@ -226,20 +228,21 @@ class _FeedForwardFunction(torch.autograd.Function):
         x, *tensors = kept[:7]
         gradient, by_x = gradients[0].contiguous(), torch.empty_like(x)
         by_tensors = [_gradient_space(tensor) for tensor in tensors]
-        space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])) + _laid_out_size(*_matrices(tensors)))
-        described = _describe_feed_forward(kept, by_tensors, ctx.pairs, ctx.norm, space, None, gradient, by_x)
+        panels = _laid_out_size(ctx.form, *_matrices(tensors))
+        space = x.new_empty(CHUNK_ROWS * 2 * (x.size(-1) + len(tensors[0])) + panels)
+        described = _describe_feed_forward(kept, by_tensors, ctx.form, ctx.norm, space, None, gradient, by_x)
         loaded().feed_forward_sublayer_backward(ctypes.byref(described))
         return by_x, *by_tensors, None, None
 
 
 def _describe_feed_forward(
-    kept: Any, by: list[Any], pairs: bool, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
+    kept: Any, by: list[Any], form: Form, norm: tuple[float, bool], space: Tensor, *ends: Tensor | None
 ) -> _FeedForward:
     x, *tensors = kept[:7]
     dropout, hidden, normal, inverse = kept[7:]
     width = x.size(-1)
     return _FeedForward(
-        _products(pairs),
+        _products(form),
         x.numel() // width,
         width,
         len(tensors[0]),
@@ -250,9 +253,9 @@ def _describe_feed_forward(
     )
 
 
-def _products(pairs: bool) -> _Products:
-    """The library's product, where our own is not the faster one; or our own, of pairs or not."""
-    return _Products(None, pairs) if multiplies_fast() else _Products(matrix_product(), 0)
+def _products(form: Form) -> _Products:
+    """The library's product, where our own is not the faster one; or our own, in that form."""
+    return _Products(None, form) if multiplies_fast() else _Products(matrix_product(), Form.FLOATS)
 
 
 def _chunk(length: int) -> int:
@@ -265,10 +268,9 @@ def _matrices(tensors: Sequence[Tensor | None]) -> list[Tensor]:
     return [tensor for tensor in tensors if tensor is not None and tensor.dim() > 1]
 
 
-def _laid_out_size(*factors: Tensor) -> int:
-    """Numbers that right factors [K, N] take in panels, as in multiply.h."""
-    wide = panel_width()
-    return sum(len(factor) * -(-factor.size(1) // wide) * wide for factor in factors)
+def _laid_out_size(form: Form, *factors: Tensor) -> int:
+    """Numbers that right factors [K, N] take in panels, or [K, N] itself for a library."""
+    return sum(loaded().room_for_panels(*factor.shape, form) for factor in factors)
 
 
 def _gradient_space(tensor: Tensor | None) -> Tensor | None:

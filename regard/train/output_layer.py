@@ -16,6 +16,8 @@ from regard.native.multiplying import lay_out, multiply
 CHUNK_ELEMENTS = {"cpu": 1 << 21}
 LARGE_CHUNK_ELEMENTS = 1 << 24
 """Logits in a chunk: what fits the cache of a CPU, and what keeps another device busy."""
+WHOLE_ROWS = 32
+"""Products in tiles (regard/native/tiles.h) take so many rows as one."""
 
 
 def narrow_products(device: str) -> torch.dtype | None:
@@ -24,9 +26,11 @@ def narrow_products(device: str) -> torch.dtype | None:
 
 
 def slices(rows: int, most: int) -> list[slice]:
-    """Slices of nearly equal size, none larger than `most`."""
-    count = -(-rows // most)
-    return [slice(rows * number // count, rows * (number + 1) // count) for number in range(count)]
+    """Slices none larger than `most`; all but the last are of one size, where there is room for that one that products like."""
+    together = WHOLE_ROWS if most >= WHOLE_ROWS else 1
+    count = -(-rows // (most // together * together))
+    size = -(-rows // (count * together)) * together if count else 0
+    return [slice(begin, min(begin + size, rows)) for begin in range(0, rows, size)] if rows else []
 
 
 class Chunks:

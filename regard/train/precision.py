@@ -11,8 +11,8 @@ from torch import Tensor
 
 from regard.config import ModelConfig
 from regard.native.attention import MAX_WIDTH
+from regard.native.forms import products_in_bf16, takes_bf16
 from regard.native.library import LANES
-from regard.native.pairs import products_of_pairs, takes_pairs
 
 NARROW = {"bf16": torch.bfloat16, "fp16": torch.float16}
 NAMES = ("fp32", *NARROW)
@@ -43,12 +43,12 @@ class Precision:
     def autocast(self) -> AbstractContextManager[Any]:
         """Inside, matrix products are of this precision."""
         if self.own:
-            return products_of_pairs()
+            return products_in_bf16()
         return nullcontext() if self.dtype is None else torch.autocast(self._device, dtype=self.dtype)
 
     def stepping(self) -> AbstractContextManager[Any]:
         """Inside, the optimiser's products are of this precision where they are our own; torch's stay wide."""
-        return products_of_pairs() if self.own else nullcontext()
+        return products_in_bf16() if self.own else nullcontext()
 
     def backward(self, loss: Tensor) -> None:
         """Add the gradients of a loss, scaled, to those of the parameters."""
@@ -89,7 +89,7 @@ def has_own_products(name: str, device: torch.device, model: ModelConfig) -> boo
     plain = plain and not (model.attention_dropout or model.activation_dropout)
     head = model.width // model.heads
     suits = plain and head <= MAX_WIDTH and not any(size % LANES for size in (head, model.feed_forward))
-    return name == "bf16" and device.type == "cpu" and suits and takes_pairs()
+    return name == "bf16" and device.type == "cpu" and suits and takes_bf16()
 
 
 def choose_precision(wanted: str, device: torch.device, tried: Callable[[str], str]) -> str:

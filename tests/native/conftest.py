@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from regard.native import forms, library
+from regard.native.forms import Form
+
 
 @pytest.fixture
 def one_thread():
@@ -10,3 +13,22 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def only_form(monkeypatch):
+    """`only_form(form)` makes it the only one of its precision; skips where the processor has none such."""
+
+    def choose(form):
+        kernels = library.library()
+        if kernels is None or not library.multiplies_fast():
+            pytest.skip("our own products are not the faster ones here")
+        if form is Form.PAIRS and not kernels.takes_pairs():
+            pytest.skip("this processor has no AVX-512 for bfloat16")
+        if form in (Form.TILES, Form.ROUNDED_TILES) and not kernels.takes_tiles():
+            pytest.skip("this processor has no tiles (AMX)")
+        narrow = form in (Form.PAIRS, Form.ROUNDED_TILES)
+        monkeypatch.setattr(forms, "_forms", lambda: (Form.FLOATS, form) if narrow else (form, None))
+        return form
+
+    return choose

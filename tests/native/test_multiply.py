@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from regard.native import library as native
+from regard.native.forms import Form
 from regard.native.multiplying import lay_out, multiply
 
 pytestmark = [
@@ -25,6 +26,12 @@ SIZES = [
     ),
 ]
 """Rows, columns, terms: whole blocks, and every kind of rest; more rows than are packed at a time."""
+
+
+@pytest.fixture(autouse=True, params=[Form.FLOATS, Form.TILES], ids=lambda form: form.name)
+def wide_form(one_thread, only_form, request):
+    """Everything here is tried in each form of fp32 that the processor has."""
+    return only_form(request.param)
 
 
 def matrix(rows, columns, turned, seed):
@@ -50,12 +57,12 @@ def test_equals_torch(rows, columns, terms, left_turned, right_turned, keep):
 @pytest.mark.parametrize(("rows", "columns", "terms"), [(6, 64, 30), (8, 80, 256), (20, 70, 600)])
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("keep", [False, True])
-def test_bias_and_relu_come_after_the_last_term(rows, columns, terms, positive, keep):
+def test_bias_and_relu_come_after_the_last_term(rows, columns, terms, positive, keep, wide_form):
     left, right = matrix(rows, terms, False, 1), matrix(terms, columns, False, 2)
     bias, before = matrix(1, columns, False, 3)[0], matrix(rows, columns, False, 4)
     result = before.clone()
     ending = native.EndingStructure(keep, positive, bias.data_ptr())
-    factors = [native.FactorStructure(factor.data_ptr(), *factor.stride(), 0) for factor in (left, right)]
+    factors = [native.FactorStructure(factor.data_ptr(), *factor.stride(), 0, wide_form) for factor in (left, right)]
     native.loaded().multiply_matrices(rows, columns, terms, *factors, ending, result.data_ptr(), columns)
     expected = left.double() @ right.double() + bias.double() + (before.double() if keep else 0)
     expected = expected.clamp(min=0) if positive else expected

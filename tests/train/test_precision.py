@@ -15,7 +15,7 @@ from tiny_world import write_tiny_corpus
 from regard import pipeline
 from regard.config import ModelConfig
 from regard.errors import ConfigError
-from regard.native import pairs
+from regard.native import forms
 from regard.recipe import format_config, parse_config
 from regard.train import precision as precision_module
 from regard.train import probe as probing
@@ -140,15 +140,15 @@ def test_a_memory_that_cannot_be_read_is_none(agree, tmp_path, content):
 
 def test_without_products_of_our_own_bf16_is_left_to_torch(monkeypatch):
     """As on a processor without the instructions."""
-    monkeypatch.setattr(precision_module, "takes_pairs", lambda: False)
-    monkeypatch.setattr(pairs, "takes_pairs", lambda: False)
+    monkeypatch.setattr(precision_module, "takes_bf16", lambda: False)
+    monkeypatch.setattr(forms, "takes_bf16", lambda: False)
     model = ModelConfig(width=64, heads=2)
     assert not has_own_products("bf16", CPU, model)
-    with pairs.products_of_pairs():
-        assert not pairs.asked_for_pairs()
+    with forms.products_in_bf16():
+        assert not forms.asked_for_bf16()
     with Precision("bf16").autocast(), Precision("bf16").stepping():
         assert torch.is_autocast_enabled("cpu")
-        assert not pairs.asked_for_pairs()
+        assert not forms.asked_for_bf16()
 
 
 class Others(Team):

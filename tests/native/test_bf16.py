@@ -1,4 +1,4 @@
-"""Products of pairs of bfloat16 are those of rounded factors, and a step with them is nearly one in fp32."""
+"""Products in bfloat16, of pairs or in tiles, are those of rounded factors, and a step with them is nearly one in fp32."""
 
 from contextlib import nullcontext
 
@@ -11,9 +11,9 @@ from tiny_world import write_tiny_corpus
 from regard.config import ModelConfig
 from regard.data.batches import collate
 from regard.models import build_model
+from regard.native.forms import Form, asked_for_bf16, products_in_bf16
 from regard.native.multiplying import lay_out, multiply
 from regard.native.muon import muon_step, suits_muon
-from regard.native.pairs import asked_for_pairs, products_of_pairs, takes_pairs
 from regard.pipeline import train_run
 from regard.recipe import override_config
 from regard.train import probe as probing
@@ -25,10 +25,10 @@ from regard.train.probe import Finding
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-@pytest.fixture(autouse=True)
-def a_processor_that_takes_pairs(one_thread):
-    if not takes_pairs():
-        pytest.skip("this processor has no AVX-512 for bfloat16, or there are no kernels")
+@pytest.fixture(autouse=True, params=[Form.PAIRS, Form.ROUNDED_TILES], ids=lambda form: form.name)
+def narrow_form(one_thread, only_form, request):
+    """Everything here is tried in each form of bfloat16 that the processor has."""
+    return only_form(request.param)
 
 
 @pytest.mark.parametrize(("rows", "columns", "terms"), [*SIZES, (300, 90, 1025), (20, 70, 1), (18, 64, 513)])
@@ -39,7 +39,7 @@ def test_equals_the_product_of_rounded_factors(rows, columns, terms, left_turned
     left, right = matrix(rows, terms, left_turned, 1), matrix(terms, columns, right_turned, 2)
     result = matrix(rows, columns, False, 3).clone()
     expected = left.bfloat16().double() @ right.bfloat16().double() + (result.double() if keep else 0)
-    with products_of_pairs():
+    with products_in_bf16():
         multiply(left, right, result, keep)
         again = multiply(left, lay_out(right), matrix(rows, columns, False, 3).clone(), keep)
     torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
@@ -48,7 +48,7 @@ def test_equals_the_product_of_rounded_factors(rows, columns, terms, left_turned
 
 def test_a_factor_that_lies_neither_way():
     left, right = matrix(20, 60, False, 1)[:, ::2], matrix(60, 140, False, 2)[::2, ::2]
-    with products_of_pairs():
+    with products_in_bf16():
         result = multiply(left, right, torch.zeros(20, 70))
     expected = left.bfloat16().double() @ right.bfloat16().double()
     torch.testing.assert_close(result.double(), expected, atol=1e-4, rtol=1e-5)
@@ -56,7 +56,7 @@ def test_a_factor_that_lies_neither_way():
 
 def test_writes_nothing_beside_a_part_of_a_matrix():
     whole = torch.zeros(20, 100)
-    with products_of_pairs():
+    with products_in_bf16():
         multiply(torch.ones(12, 5), torch.ones(5, 70), whole[3:15, 10:80])
     assert bool((whole[3:15, 10:80] == 5).all())
     assert float(whole.sum()) == 5 * 12 * 70
@@ -66,7 +66,7 @@ def test_writes_nothing_beside_a_part_of_a_matrix():
 def test_what_is_not_a_number_stays_so(number):
     left = torch.ones(8, 40)
     left[2, 39] = number
-    with products_of_pairs():
+    with products_in_bf16():
         result = multiply(left, torch.ones(40, 70), torch.zeros(8, 70))
     assert (~result.isfinite()).any(1).nonzero().flatten().tolist() == [2]
 
@@ -74,18 +74,18 @@ def test_what_is_not_a_number_stays_so(number):
 @pytest.mark.parametrize("turned", [False, True])
 def test_a_row_does_not_depend_on_its_neighbours(turned):
     left, right = matrix(63, 300, turned, 1), matrix(300, 128, False, 2)
-    with products_of_pairs():
+    with products_in_bf16():
         together = multiply(left, right, torch.zeros(63, 128))
         alone = [multiply(row[None], right, torch.zeros(1, 128)) for row in left]
     assert torch.equal(together, torch.cat(alone))
 
 
-def test_what_was_laid_out_as_pairs_stays_so():
+def test_what_was_laid_out_in_bf16_stays_so():
     left, right = matrix(7, 30, False, 1), matrix(30, 70, False, 2)
-    with products_of_pairs():
+    with products_in_bf16():
         laid_out, expected = lay_out(right), multiply(left, right, torch.zeros(7, 70))
-        assert asked_for_pairs()
-    assert not asked_for_pairs()
+        assert asked_for_bf16()
+    assert not asked_for_bf16()
     assert torch.equal(multiply(left, laid_out, torch.zeros(7, 70)), expected)
     assert not torch.equal(multiply(left, right, torch.zeros(7, 70)), expected)
 
@@ -97,38 +97,38 @@ def test_a_step_of_muon_is_nearly_that_of_fp32(shape):
     plain, fast = (weight.clone(), mean.clone()), (weight.clone(), mean.clone())
     assert suits_muon(fast[0], gradient, fast[1])
     plain_step(plain[0], gradient, plain[1], 0.9, 0.99, 1.0)
-    with products_of_pairs():
+    with products_in_bf16():
         muon_step(fast[0], gradient, fast[1], 0.9, 0.99, 1.0)
     torch.testing.assert_close(fast[1], plain[1], atol=1e-6, rtol=1e-5)
     change, exact = fast[0] - 0.99 * weight, plain[0] - 0.99 * weight
     assert 0 < (change - exact).norm() < 0.02 * exact.norm()
 
 
-def gradients_of_sublayer(kind, forward_in_pairs, back_in_pairs):
+def gradients_of_sublayer(kind, form_forward, form_back):
     """What a sub-layer makes, and its gradients by x, memory and weights."""
     modules = build(kind, 0.0, width=64, inner=96)
     x, memory = (numbers(20, 16, 64, seed=seed).requires_grad_() for seed in (1, 2))
     torch.manual_seed(4)
     for parameter in modules.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
-    with products_of_pairs() if forward_in_pairs else nullcontext():
+    with nullcontext() if form_forward is Form.FLOATS else products_in_bf16():
         result = apply(kind, modules, x, memory, None)
-    assert result.grad_fn.pairs == forward_in_pairs
-    result.grad_fn.pairs = back_in_pairs
+    assert result.grad_fn.form == form_forward
+    result.grad_fn.form = form_back
     (result * numbers(*result.shape, seed=5)).sum().backward()
     weights = {name: parameter.grad for name, parameter in modules.named_parameters() if parameter.dim() > 1}
     return result, {"x": x.grad, **({"memory": memory.grad} if kind == "cross" else {}), **weights}
 
 
 @pytest.mark.parametrize("kind", ["self", "rotary", "cross", "feed-forward"])
-def test_sublayers_take_pairs_forward_and_back(kind):
-    exact, narrow, half = (
-        gradients_of_sublayer(kind, *given) for given in ((False, False), (True, True), (True, False))
-    )
+def test_sublayers_take_bf16_forward_and_back(kind, narrow_form):
+    wide = Form.FLOATS
+    given = ((wide, wide), (narrow_form, narrow_form), (narrow_form, wide))
+    exact, narrow, half = (gradients_of_sublayer(kind, *forms) for forms in given)
     assert not torch.equal(narrow[0], exact[0])
     for name, value in narrow[1].items():
         assert 0 < (value - exact[1][name]).norm() < 0.05 * exact[1][name].norm(), name
-        assert not torch.equal(value, half[1][name]), f"{name}: of pairs where the forward pass was"
+        assert not torch.equal(value, half[1][name]), f"{name}: in bf16 where the forward pass was"
 
 
 SIZES_OF_MODELS = {"architecture": "transformer", "width": 64, "feed_forward": 128, "heads": 2, "dropout": 0.1}
@@ -159,13 +159,13 @@ def test_gradients_of_a_step_are_nearly_those_of_fp32(norm, positions):
 
 def test_bf16_takes_our_own_products_and_leaves_autocast_alone():
     with Precision("bf16", own=True).autocast():
-        assert asked_for_pairs()
+        assert asked_for_bf16()
         assert not torch.is_autocast_enabled("cpu")
     with Precision("bf16", own=True).stepping():
-        assert asked_for_pairs()
+        assert asked_for_bf16()
     for precision in (Precision("fp32"), Precision("fp16"), Precision("bf16")):
         with precision.autocast(), precision.stepping():
-            assert not asked_for_pairs()
+            assert not asked_for_bf16()
 
 
 @pytest.mark.parametrize(
@@ -190,8 +190,8 @@ def test_models_of_the_paper_have_our_own_products(other, own):
 def test_a_run_has_our_own_products_in_passes_and_steps_and_says_so(tmp_path, monkeypatch):
     asked = {"pass": [], "step": []}
     passed, stepped = Objective.forward, Muon.step
-    monkeypatch.setattr(Objective, "forward", lambda *given: asked["pass"].append(asked_for_pairs()) or passed(*given))
-    monkeypatch.setattr(Muon, "step", lambda self: asked["step"].append(asked_for_pairs()) or stepped(self))
+    monkeypatch.setattr(Objective, "forward", lambda *given: asked["pass"].append(asked_for_bf16()) or passed(*given))
+    monkeypatch.setattr(Muon, "step", lambda self: asked["step"].append(asked_for_bf16()) or stepped(self))
     monkeypatch.setattr(probing, "probe", lambda trial: Finding(True, trial["own"], "it was tried"))
     notes = []
     monkeypatch.setattr(probing, "note", notes.append)
