@@ -48,7 +48,7 @@ def takes_bf16() -> bool:
 
 @contextmanager
 def products_in_bf16() -> Iterator[None]:
-    """Inside, products of our own are of bfloat16, where there are any; of a pass, both halves if its first is inside."""
+    """Inside, products of our own are of bfloat16, where there are any; of a pass, both halves if its first is."""
     token = _BF16.set(takes_bf16())
     try:
         yield

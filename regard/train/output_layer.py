@@ -17,7 +17,7 @@ CHUNK_ELEMENTS = {"cpu": 1 << 21}
 LARGE_CHUNK_ELEMENTS = 1 << 24
 """Logits in a chunk: what fits the cache of a CPU, and what keeps another device busy."""
 WHOLE_ROWS = 32
-"""Products in tiles (regard/native/tiles.h) take so many rows as one."""
+"""Products in tiles (regard/native/tiles.h) make so many rows at once."""
 
 
 def narrow_products(device: str) -> torch.dtype | None:
@@ -26,7 +26,7 @@ def narrow_products(device: str) -> torch.dtype | None:
 
 
 def slices(rows: int, most: int) -> list[slice]:
-    """Slices none larger than `most`; all but the last are of one size, where there is room for that one that products like."""
+    """Slices none larger than `most`; all but the last have whole rows of products, where there is room for such."""
     together = WHOLE_ROWS if most >= WHOLE_ROWS else 1
     count = -(-rows // (most // together * together))
     size = -(-rows // (count * together)) * together if count else 0

@@ -1,4 +1,4 @@
-"""Products in bfloat16, of pairs or in tiles, are those of rounded factors, and a step with them is nearly one in fp32."""
+"""Products in bfloat16, of pairs or in tiles, are those of rounded factors; a step with them is nearly one in fp32."""
 
 from contextlib import nullcontext
 
