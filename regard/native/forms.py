@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import IntEnum
 from functools import cache
+from threading import Lock
 
 import torch
 
@@ -25,7 +26,7 @@ class Form(IntEnum):
     PAIRS = 1
     """Rounded to bfloat16, two terms side by side in vectors: pairs.h."""
     TILES = 2
-    """fp32 in tiles, to as many digits as in vectors: tiles.h."""
+    """fp32 in tiles, at least as exact as in vectors: tiles.h."""
     ROUNDED_TILES = 3
     """Rounded to bfloat16, in tiles."""
 
@@ -61,12 +62,16 @@ def asked_for_bf16() -> bool:
     return _BF16.get()
 
 
+_asking = Lock()
+
+
 @cache
 def _forms() -> tuple[Form, Form | None]:
     """The forms of fp32 and of bf16; the latter is None where there is none."""
     kernels = library()
-    if kernels is None:
+    if kernels is None or not kernels.multiplies_fast():
         return Form.FLOATS, None
-    if os.environ.get(SWITCH) != "0" and kernels.takes_tiles():
-        return Form.TILES, Form.ROUNDED_TILES
+    with _asking:
+        if os.environ.get(SWITCH) != "0" and kernels.takes_tiles():
+            return Form.TILES, Form.ROUNDED_TILES
     return Form.FLOATS, Form.PAIRS if kernels.takes_pairs() else None

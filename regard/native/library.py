@@ -27,6 +27,7 @@ SOURCES = tuple(
         "products.c",
         "multiply.c",
         "pairs.c",
+        "tile_packing.c",
         "tiles.c",
         "orthogonal.c",
         "sublayers.c",
@@ -46,6 +47,8 @@ HEADERS = tuple(
         "blocks.h",
         "multiply.h",
         "pairs.h",
+        "lanes.h",
+        "tile_packing.h",
         "tiles.h",
         "turn.h",
         "kernels.h",
@@ -239,12 +242,7 @@ def _compiled() -> Path:
     if not path.exists():
         aside = folder / f".{path.stem}.{os.getpid()}.so"
         try:
-            try:
-                _compile(compiler, aside)
-                _try_out(aside)
-            except UnavailableError:
-                _compile(compiler, aside, WITHOUT_TILES)
-                _try_out(aside)
+            _compile(compiler, aside)
             aside.replace(path)
         finally:
             aside.unlink(missing_ok=True)
@@ -282,22 +280,31 @@ def _processor() -> str:
     return "".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
 
 
-def _compile(compiler: str, path: Path, options: tuple[str, ...] = ()) -> None:
-    for flags in ((*FLAGS, *TUNED), FLAGS):
-        command = [compiler, *flags, *options, "-o", str(path), *map(str, SOURCES), "-lm"]
+def _compile(compiler: str, path: Path) -> None:
+    """Compile with the first flags that come to something that runs."""
+    for flags in ((*FLAGS, *TUNED), (*FLAGS, *TUNED, *WITHOUT_TILES), FLAGS):
+        command = [compiler, *flags, "-o", str(path), *map(str, SOURCES), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST_COMPILATION)
         if done.returncode == 0:
-            return
-    lines = done.stderr.splitlines()
-    reason = next((line for line in lines if "error" in line), f"exit code {done.returncode}")
-    raise UnavailableError(f"{compiler} cannot compile the kernels: {reason}")
+            left = _try_out(path)
+            if left == 0:
+                return
+            reason = f"the compiled kernels do not run on this processor (exit code {left})"
+        else:
+            lines = done.stderr.splitlines()
+            error = next((line for line in lines if "error" in line), f"exit code {done.returncode}")
+            reason = f"{compiler} cannot compile the kernels: {error}"
+    raise UnavailableError(reason)
 
 
-def _try_out(path: Path) -> None:
-    command = [sys.executable, "-c", TRIAL, str(path)]
-    done = subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL)
-    if done.returncode != 0:
-        raise UnavailableError(f"the compiled kernels do not run on this processor (exit code {done.returncode})")
+def _try_out(path: Path) -> int:
+    """How a process that uses them leaves."""
+    try:
+        return subprocess.run(
+            [sys.executable, "-c", TRIAL, str(path)], capture_output=True, timeout=LONGEST_TRIAL
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return 1
 
 
 def shared_out(count: int, work: Callable[[int, int, int], None]) -> int:

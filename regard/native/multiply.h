@@ -9,7 +9,7 @@
 enum {
     FLOATS,       /* as they are */
     PAIRS,        /* rounded to bfloat16: pairs.h */
-    TILES,        /* in a processor's tiles, nothing of them being lost: tiles.h */
+    TILES,        /* in a processor's tiles, taken apart: tiles.h */
     ROUNDED_TILES /* there, rounded to bfloat16 */
 };
 

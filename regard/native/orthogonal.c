@@ -24,8 +24,8 @@ static void begin(long size, float momentum, const float *gradient, float *mean,
     for (long n = 0; n < size; n += LANES) store(x + n, load(x + n) / factor);
 }
 
-/* result [rows, rows] = left [rows, terms] times right [terms, rows], where that is symmetric: what stands below the
- * diagonal is copied from above. `other` [rows, rows], or null: the result is then C times that plus B times `other`. */
+/* result [rows, rows] = left [rows, terms] times right [terms, rows], where that is symmetric: what stands below
+ * the bands of the diagonal is copied from above. `other` [rows, rows], or null: the result is then C times that plus B times `other`. */
 static void multiply_symmetric(long rows, long terms, const float *left, Factor right, const float *other, float *result) {
     for (long column = 0; column < rows; column += BAND) {
         const long end = column + BAND < rows ? column + BAND : rows;

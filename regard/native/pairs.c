@@ -1,3 +1,4 @@
+#include "lanes.h"
 #include "pairs.h"
 #include "turn.h"
 
@@ -12,22 +13,10 @@
 
 int takes_pairs(void) { return 1; }
 
-static inline __mmask16 first_lanes(long count) { return count >= LANES ? 0xffff : count > 0 ? (1u << count) - 1 : 0; }
-
-static inline __m512 load_some(const float *from, long count) { return _mm512_maskz_loadu_ps(first_lanes(count), from); }
-
 /* A row of terms: neighbours become pairs. */
 static inline vector pairs_of_row(const float *terms, long count) {
     const __m512 first = load_some(terms, count), second = load_some(terms + LANES, count - LANES);
     return (vector)_mm512_cvtne2ps_pbh(second, first);
-}
-
-/* Two rows: what stands in one place becomes a pair. */
-static inline vector pairs_of_rows(__m512 upper, __m512 lower) {
-#define OF_BOTH(lane) (short)(lane), (short)((lane) + LANES)
-    static const short order[2 * LANES] __attribute__((aligned(64))) = {EACH_LANE(OF_BOTH)};
-    const __m512i both = (__m512i)_mm512_cvtne2ps_pbh(lower, upper);
-    return (vector)_mm512_permutexvar_epi16(_mm512_load_si512(order), both);
 }
 
 /* to [pairs of terms, columns], of terms that are rows; rows of `to` are filled up to a multiple of LANES. */

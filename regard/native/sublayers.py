@@ -143,7 +143,7 @@ class _AttentionFunction(torch.autograd.Function):
         source = length if memory is None else memory.size(1)
         attended, normal, result = (torch.empty_like(x) for _ in range(3))
         shape = shape_of(*parts_of(made, made_of_memory), attended, heads, mask, scale, rotation)
-        ctx.form = form_of_products()
+        ctx.form = _form()
         scores = x.new_empty(sentences, heads, length, padded(source))
         inverse = x.new_empty(sentences * length)
         panels = _laid_out_size(ctx.form, *(each.t() for each in _matrices(tensors)))
@@ -211,7 +211,7 @@ class _FeedForwardFunction(torch.autograd.Function):
         hidden = x.new_empty(*x.shape[:-1], len(tensors[0]))
         normal, result = torch.empty_like(x), torch.empty_like(x)
         inverse = x.new_empty(x.shape[:-1])
-        ctx.form = form_of_products()
+        ctx.form = _form()
         panels = _laid_out_size(ctx.form, *(each.t() for each in _matrices(tensors)))
         space = x.new_empty(2 * CHUNK_ROWS * x.size(-1) + panels)
         kept = (x, *tensors, dropout, hidden, normal, inverse)
@@ -253,9 +253,14 @@ def _describe_feed_forward(
     )
 
 
+def _form() -> Form:
+    """The form of our own products; a library's are of floats."""
+    return form_of_products() if multiplies_fast() else Form.FLOATS
+
+
 def _products(form: Form) -> _Products:
     """The library's product, where our own is not the faster one; or our own, in that form."""
-    return _Products(None, form) if multiplies_fast() else _Products(matrix_product(), Form.FLOATS)
+    return _Products(None if multiplies_fast() else matrix_product(), form)
 
 
 def _chunk(length: int) -> int:

@@ -26,11 +26,13 @@ def narrow_products(device: str) -> torch.dtype | None:
 
 
 def slices(rows: int, most: int) -> list[slice]:
-    """Slices none larger than `most`; all but the last have whole rows of products, where there is room for such."""
+    """Slices of nearly equal size, none above `most`; all but the last of a multiple of WHOLE_ROWS, if `most` allows."""
+    if rows == 0:
+        return []
     together = WHOLE_ROWS if most >= WHOLE_ROWS else 1
     count = -(-rows // (most // together * together))
-    size = -(-rows // (count * together)) * together if count else 0
-    return [slice(begin, min(begin + size, rows)) for begin in range(0, rows, size)] if rows else []
+    size = -(-rows // (count * together)) * together
+    return [slice(begin, min(begin + size, rows)) for begin in range(0, rows, size)]
 
 
 class Chunks:

@@ -4,12 +4,11 @@ import pytest
 import torch
 
 from regard.native import library as native
-from regard.native.forms import Form
 from regard.native.multiplying import lay_out, multiply
 
 pytestmark = [
     pytest.mark.skipif(not native.multiplies_fast(), reason="our own products are not the faster ones here"),
-    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.usefixtures("wide_form"),
 ]
 
 SIZES = [
@@ -23,15 +22,10 @@ SIZES = [
         (520, 33, 300),
         (520, 200, 300),
         (600, 130, 20),
+        (300, 545, 300),
     ),
 ]
 """Rows, columns, terms: whole blocks, and every kind of rest; more rows than are packed at a time."""
-
-
-@pytest.fixture(autouse=True, params=[Form.FLOATS, Form.TILES], ids=lambda form: form.name)
-def wide_form(one_thread, only_form, request):
-    """Everything here is tried in each form of fp32 that the processor has."""
-    return only_form(request.param)
 
 
 def matrix(rows, columns, turned, seed):
@@ -67,6 +61,13 @@ def test_bias_and_relu_come_after_the_last_term(rows, columns, terms, positive, 
     expected = left.double() @ right.double() + bias.double() + (before.double() if keep else 0)
     expected = expected.clamp(min=0) if positive else expected
     torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_laid_out", [False, True])
+def test_a_factor_that_lies_neither_way(is_laid_out):
+    left, right = matrix(70, 600, False, 1)[:, ::2], matrix(600, 140, False, 2)[::2, ::2]
+    result = multiply(left, lay_out(right) if is_laid_out else right, torch.zeros(70, 70))
+    torch.testing.assert_close(result.double(), left.double() @ right.double(), atol=1e-4, rtol=1e-5)
 
 
 def test_writes_nothing_beside_a_part_of_a_matrix():

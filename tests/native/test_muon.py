@@ -8,7 +8,7 @@ from regard.train.muon import plain_step
 
 
 @pytest.mark.parametrize("shape", [(128, 128), (128, 256), (256, 128), (16, 48), (80, 16), (144, 272)])
-def test_a_step_in_c_equals_the_plain_one(shape, one_thread):
+def test_a_step_in_c_equals_the_plain_one(shape, wide_form):
     generator = torch.Generator().manual_seed(0)
     weight, mean = (torch.randn(shape, generator=generator) for _ in range(2))
     plain, fast = (weight.clone(), mean.clone()), (weight.clone(), mean.clone())

@@ -21,7 +21,7 @@ pytestmark = [
     pytest.mark.skipif(
         native.library() is None or native.matrix_product() is None, reason=f"no kernels here: {native.why_not()}"
     ),
-    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.usefixtures("wide_form"),
 ]
 
 WIDTH = 32
