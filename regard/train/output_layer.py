@@ -26,7 +26,7 @@ def narrow_products(device: str) -> torch.dtype | None:
 
 
 def slices(rows: int, most: int) -> list[slice]:
-    """Slices of nearly equal size, none above `most`; all but the last of a multiple of WHOLE_ROWS, if `most` allows."""
+    """Slices of nearly equal size, none above `most`; all but the last of whole WHOLE_ROWS, if `most` allows."""
     if rows == 0:
         return []
     together = WHOLE_ROWS if most >= WHOLE_ROWS else 1
