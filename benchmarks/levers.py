@@ -280,7 +280,7 @@ def chosen_levers(only: Sequence[str], own: Sequence[str]) -> list[Lever]:
 
 def parse(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--recipe", default="recipes/multi30k-en-de.toml")
+    parser.add_argument("--recipe", default="recipes/multi30k-en-de-rdrop.toml")
     parser.add_argument("--runs", type=Path, default=Path("runs/levers"), help="folder of the runs")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--steps", type=int, help="train.max_steps of every run")

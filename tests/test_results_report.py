@@ -294,7 +294,7 @@ def test_a_run_that_goes_on_counts_on_and_has_no_figures_meanwhile(tmp_path, mon
 
 
 def test_recipes_that_mirror_others():
-    names = ("en-de", "en-de-quick", "en-de-raw", "en-fr", "en-de-fr", "en-de-both")
+    names = ("en-de-rdrop", "en-de-quick", "en-de-raw", "en-fr-rdrop", "en-de-fr", "en-de-both")
     best, quick, raw, french, two, both = (load_config(RECIPES / f"multi30k-{name}.toml") for name in names)
     seldom = {"train": quick.train.model_copy(update={"validate_every": 500})}
     assert raw == quick.model_copy(update={"data": raw.data, **seldom})
@@ -304,11 +304,17 @@ def test_recipes_that_mirror_others():
     longer = seldom["train"].model_copy(update={"max_steps": 5000, "dropout_warmup": 5000})
     assert both == quick.model_copy(update={"data": both.data, "train": longer})
     assert two == both.model_copy(update={"data": two.data, "tokenizer": two.tokenizer})
-    taught, hour = (load_config(RECIPES / f"multi30k-en-de-{name}.toml") for name in ("taught", "hour"))
+    taught, hour = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-de-taught", "en-de"))
     shorter = {name: getattr(hour.train, name) for name in ("max_steps", "precision", "teacher_recipe")}
     shorter["teachers"] = taught.train.teachers[:3]
     fewer = {"train": taught.train.model_copy(update=shorter), "data": quick.data}
     assert hour == taught.model_copy(update=fewer)
+    french_hour, french_quick = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-fr", "en-fr-quick"))
+    assert french_quick == quick.model_copy(update={"data": french.data, "search": french.search})
+    of_french = {name: getattr(french_hour.train, name) for name in ("teachers", "teacher_recipe")}
+    assert french_hour == french_quick.model_copy(
+        update={"model": hour.model, "train": hour.train.model_copy(update=of_french)}
+    )
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
     for ours, theirs in zip(
