@@ -27,6 +27,9 @@ from regard.train.team import Team
 COMMAND = (sys.executable, "-m", "regard.train.trial")
 PATIENCE_SECONDS = 120.0
 MEMORY = "precision.json"
+PRODUCTS = "products"
+"""The key of a run's memory that says which of the MAKERS made its products in low precision when it began."""
+MAKERS = ("regard", "torch")
 
 
 @dataclass(frozen=True)
@@ -89,7 +92,8 @@ def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path, ow
     what does not run on the machine at hand cannot be kept.
     """
     before = _remembered(run)
-    if before.get(wanted) == "fp32":
+    began_in = before.get(wanted)
+    if began_in == "fp32":
         note(f"going on in fp32: {wanted} was not faster when this run began")
         return "fp32"
     vocabularies = [model.source_embedding.table.num_embeddings, model.target_embedding.table.num_embeddings]
@@ -102,17 +106,23 @@ def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path, ow
     )
     with task(f"trying {wanted}"):
         finding = probe(trial)
-    used = wanted if finding.faster or (finding.runs and wanted in before) else "fp32"
+    used = wanted if finding.faster or (finding.runs and began_in) else "fp32"
+    whose = MAKERS[not own]
     how = " by products of our own" if own and used == wanted else ""
     note(f"training in {used}{how}: {wanted} was asked for, and {finding.reason}")
-    if wanted not in before:
-        write_file(run / MEMORY, json.dumps({**before, wanted: used}).encode())
+    if not began_in:
+        write_file(run / MEMORY, json.dumps({**before, wanted: used, PRODUCTS: whose}).encode())
+    elif used == wanted and (first := before.get(PRODUCTS, whose)) != whose:
+        note(f"its products were {first}'s when this run began, and are {whose}'s now: it will end with other bits")
     return used
 
 
 def _remembered(run: Path) -> dict[str, str]:
+    """What became of a precision that was wanted, and whose PRODUCTS it had."""
     try:
         values = json.loads((run / MEMORY).read_bytes())
     except (OSError, ValueError):
         return {}
-    return {key: value for key, value in values.items() if value in NAMES} if isinstance(values, dict) else {}
+    if not isinstance(values, dict):
+        return {}
+    return {key: value for key, value in values.items() if value in (MAKERS if key == PRODUCTS else NAMES)}

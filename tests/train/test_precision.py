@@ -138,6 +138,19 @@ def test_a_memory_that_cannot_be_read_is_none(agree, tmp_path, content):
     assert json.loads((tmp_path / "precision.json").read_text())["bf16"] == "bf16"
 
 
+def test_a_run_that_goes_on_with_other_products_says_so(agree, monkeypatch, tmp_path):
+    monkeypatch.setattr(probing, "has_own_products", lambda *_: True)
+    assert len(agree(True, True)[1]) == 1
+    assert json.loads((tmp_path / "precision.json").read_text()) == {"bf16": "bf16", "products": "regard"}
+    assert len(agree(True, True)[1]) == 1
+    monkeypatch.setattr(probing, "has_own_products", lambda *_: False)
+    words = "its products were regard's when this run began, and are torch's now: it will end with other bits"
+    assert agree(True, True)[1][1:] == [words]
+    assert len(agree(False, False)[1]) == 1, "fp32 has no other products than at its beginning"
+    (tmp_path / "precision.json").write_text('{"bf16": "bf16"}')
+    assert len(agree(True, True)[1]) == 1, "a run of an earlier version does not know"
+
+
 def test_without_products_of_our_own_bf16_is_left_to_torch(monkeypatch):
     """As on a processor without the instructions."""
     monkeypatch.setattr(precision_module, "takes_bf16", lambda: False)
