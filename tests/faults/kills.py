@@ -18,7 +18,7 @@ from typing import Any
 
 from command import Options, command
 from deaths import SAVE_STEPS, DeathInSave
-from scene import EVERY, STEPS, Attempt, End, Scene, TunedScene, leftovers, problems
+from scene import EVERY, STEPS, Attempt, End, Scene, TaughtScene, TunedScene, leftovers, problems
 
 from regard.progress import Task, task
 
@@ -27,6 +27,8 @@ INSIDE_A_SAVE = 0.45
 TWO_PROCESSES = 0.4
 TUNED = 0.15
 """The share of kills in runs that begin with another model; each hits the first save of its process that it can."""
+TAUGHT = 0.1
+"""The share of kills in runs that ask a teacher first, and keep what it says."""
 KILLS_A_RUN = 3
 SIGKILL_CODE, ERROR_CODE = -9, 2
 
@@ -40,7 +42,7 @@ class Kill:
     share: float
     number: int
     of_worker: bool
-    tuned: bool = False
+    scene: str = "plain"
 
     def sooner(self) -> Kill:
         """For when the run had ended before."""
@@ -58,7 +60,7 @@ class KillReport:
     kills: Counter[str] = field(default_factory=Counter)
     by_processes: Counter[int] = field(default_factory=Counter)
     of_workers: int = 0
-    tuned: int = 0
+    by_scene: Counter[str] = field(default_factory=Counter)
     runs: int = 0
     unreadable: int = 0
     identical: int = 0
@@ -86,7 +88,8 @@ class KillReport:
                 f"  inside a save     {self.inside}: {steps}",
                 f"  at random moments {others}",
                 f"  by processes      {shared}; {self.of_workers} hit the process that does not lead",
-                f"  with model.start  {self.tuned}, by Muon, with consistency",
+                f"  with model.start  {self.by_scene['tuned']}, by Muon, with consistency",
+                f"  with a teacher    {self.by_scene['taught']}, asked once",
                 f"unreadable folders  {self.unreadable}",
                 f"identical ends      {self.identical} of {self.count}",
                 *(f"FAILED: {failure}" for failure in self.failures),
@@ -98,20 +101,31 @@ class KillReport:
 
 
 def plan(count: int, chance: random.Random) -> list[deque[Kill]]:
-    """The kills for runs of one process, of two, and of one that begins with another model, in their order."""
-    two, tuned = round(count * TWO_PROCESSES), round(count * TUNED)
+    """The kills for runs of one process, of two, of one that begins with another model and of one with a teacher."""
+    two, tuned, taught = (round(count * share) for share in (TWO_PROCESSES, TUNED, TAUGHT))
     turns = cycle(SAVE_STEPS)
-    plain = [_plan(count - two - tuned, 1, turns, chance), _plan(two, 2, turns, chance)]
-    return [*plain, deque(Kill(1, step, chance.random(), 1, False, tuned=True) for step in islice(turns, tuned))]
+    return [
+        _plan(count - two - tuned - taught, 1, turns, chance),
+        _plan(two, 2, turns, chance),
+        deque(Kill(1, step, chance.random(), 1, False, "tuned") for step in islice(turns, tuned)),
+        _plan(taught, 1, turns, chance, "taught"),
+    ]
 
 
-def _plan(count: int, processes: int, turns: Iterator[str], chance: random.Random) -> deque[Kill]:
+def _plan(count: int, processes: int, turns: Iterator[str], chance: random.Random, scene: str = "plain") -> deque[Kill]:
     inside = round(count * INSIDE_A_SAVE)
     steps: list[str | None] = [*islice(turns, inside), *[None] * (count - inside)]
     chance.shuffle(steps)
     saves = STEPS // EVERY
     return deque(
-        Kill(processes, step, chance.random(), chance.randint(1, saves // 2), processes > 1 and chance.random() < 0.5)
+        Kill(
+            processes,
+            step,
+            chance.random(),
+            chance.randint(1, saves // 2),
+            processes > 1 and chance.random() < 0.5,
+            scene,
+        )
         for step in steps
     )
 
@@ -153,7 +167,7 @@ class Killer:
         self.report.kills[where] += 1
         self.report.by_processes[kill.processes] += 1
         self.report.of_workers += of_worker
-        self.report.tuned += kill.tuned
+        self.report.by_scene[kill.scene] += 1
         if found := problems(run):
             self.report.unreadable += 1
             self._fail(f"{where}: {'; '.join(found)}", end)
@@ -193,13 +207,17 @@ class Killer:
 
 
 def kill_runs(folder: Path, count: int, seed: int) -> KillReport:
-    report, scene = KillReport(seed), Scene(folder)
+    report, plain = KillReport(seed), Scene(folder)
     with task("kills", count) as work:
-        tuned = TunedScene(folder / "tuned", start=scene.left_alone()[0])
+        model = plain.left_alone()[0]
+        scenes = {
+            "plain": plain,
+            "tuned": TunedScene(folder / "tuned", model),
+            "taught": TaughtScene(folder / "taught", model),
+        }
         for queue in plan(count, random.Random(seed)):
-            killer = Killer(tuned if queue and queue[0].tuned else scene, report, work)
             while queue:
-                killer.run(queue)
+                Killer(scenes[queue[0].scene], report, work).run(queue)
     return report
 
 

@@ -194,18 +194,32 @@ class Scene:
         return differences(run, self.left_alone(processes)[0])
 
 
-class TunedScene(Scene):
-    """Runs that begin with the model of another run (`model.start`), by Muon, with two passes over each batch."""
+class SceneWithModel(Scene):
+    """Runs that need the model of another run."""
 
-    def __init__(self, folder: Path, start: Path) -> None:
+    def __init__(self, folder: Path, model: Path) -> None:
         super().__init__(folder)
         folder.mkdir()
-        self._start = start
+        self._model = model
+
+
+class TunedScene(SceneWithModel):
+    """Runs that begin with another model (`model.start`), by Muon, with two passes over each batch."""
 
     def _settings(self, processes: int) -> dict[str, Any]:
         settings = super()._settings(processes)
-        settings["model"]["start"] = str(self._start)
+        settings["model"]["start"] = str(self._model)
         settings["train"] |= {"optimiser": "muon", "consistency": 1.0}
+        return settings
+
+
+class TaughtScene(SceneWithModel):
+    """Runs that ask another model about their text before the first step, and learn from what it says."""
+
+    def _settings(self, processes: int) -> dict[str, Any]:
+        settings = super()._settings(processes)
+        settings["tokenizer"]["dropout"] = 0.0  # what is asked once is the same in every pass
+        settings["train"] |= {"teachers": [str(self._model)], "distillation": 0.5, "teacher_tokens": 8}
         return settings
 
 

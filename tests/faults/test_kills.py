@@ -54,4 +54,4 @@ def test_killed_runs_end_as_one_left_alone(tmp_path: Path) -> None:
     assert report.count == 20
     assert all(report.kills[step] for step in SAVE_STEPS)
     assert report.by_processes == {1: 12, 2: 8}
-    assert report.tuned == 3
+    assert report.by_scene == {"plain": 15, "tuned": 3, "taught": 2}
