@@ -42,9 +42,14 @@ def form_of_products() -> Form:
     return narrow if narrow is not None and _BF16.get() else wide
 
 
+def form_of_bf16() -> Form | None:
+    """In which form products of our own take bfloat16, where they do: those of one thread, if the processor can."""
+    return _forms()[1] if torch.get_num_threads() == 1 else None
+
+
 def takes_bf16() -> bool:
-    """Whether the processor multiplies bfloat16, and this process has products of our own: those of one thread."""
-    return _forms()[1] is not None and torch.get_num_threads() == 1
+    """Whether the processor multiplies bfloat16, and this process has products of our own."""
+    return form_of_bf16() is not None
 
 
 @contextmanager

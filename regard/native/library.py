@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -290,6 +291,8 @@ def _compile(compiler: str, path: Path) -> None:
             if left == 0:
                 return
             reason = f"the compiled kernels do not run on this processor (exit code {left})"
+            if left == -signal.SIGKILL:  # by the system, for want of memory: another time they may
+                break
         else:
             lines = done.stderr.splitlines()
             error = next((line for line in lines if "error" in line), f"exit code {done.returncode}")
@@ -298,13 +301,9 @@ def _compile(compiler: str, path: Path) -> None:
 
 
 def _try_out(path: Path) -> int:
-    """How a process that uses them leaves."""
-    try:
-        return subprocess.run(
-            [sys.executable, "-c", TRIAL, str(path)], capture_output=True, timeout=LONGEST_TRIAL
-        ).returncode
-    except subprocess.TimeoutExpired:
-        return 1
+    """How a process that uses them leaves; one that does not leave says nothing about them."""
+    command = [sys.executable, "-c", TRIAL, str(path)]
+    return subprocess.run(command, capture_output=True, timeout=LONGEST_TRIAL).returncode
 
 
 def shared_out(count: int, work: Callable[[int, int, int], None]) -> int:

@@ -223,11 +223,15 @@ static int multiplies_well(void) {
     return 1;
 }
 
-/* The same, with a guard: some systems let a process ask for tiles and refuse the instruction. */
+/* The same, with a guard: some systems let a process ask for tiles and refuse the instruction. A signal's handler begins
+   with the control word that a process begins with; what this thread does with tiny numbers must not change by it. */
 static int try_tiles(void) {
     struct sigaction refusing = {.sa_handler = refuse}, before;
+    const unsigned control = _mm_getcsr();
+    volatile int well = 0;
     if (sigaction(SIGILL, &refusing, &before)) return 0;
-    const int well = sigsetjmp(refused, 1) ? 0 : multiplies_well();
+    if (!sigsetjmp(refused, 1)) well = multiplies_well();
+    _mm_setcsr(control);
     sigaction(SIGILL, &before, 0);
     return well;
 }

@@ -20,6 +20,7 @@ import torch
 from regard.atomic import write_file
 from regard.config import Config
 from regard.models.contract import SequenceToSequence
+from regard.native.forms import Form, form_of_bf16
 from regard.progress import note, task
 from regard.train.precision import NAMES, Precision, choose_precision, has_own_products
 from regard.train.team import Team
@@ -29,7 +30,7 @@ PATIENCE_SECONDS = 120.0
 MEMORY = "precision.json"
 PRODUCTS = "products"
 """The key of a run's memory that says which of the MAKERS made its products in low precision when it began."""
-MAKERS = ("regard", "torch")
+MAKERS = {Form.PAIRS: "regard's in vectors", Form.ROUNDED_TILES: "regard's in tiles", None: "torch's"}
 
 
 @dataclass(frozen=True)
@@ -107,13 +108,13 @@ def _tried(wanted: str, config: Config, model: SequenceToSequence, run: Path, ow
     with task(f"trying {wanted}"):
         finding = probe(trial)
     used = wanted if finding.faster or (finding.runs and began_in) else "fp32"
-    whose = MAKERS[not own]
+    whose = MAKERS[form_of_bf16() if own else None]
     how = " by products of our own" if own and used == wanted else ""
     note(f"training in {used}{how}: {wanted} was asked for, and {finding.reason}")
     if not began_in:
         write_file(run / MEMORY, json.dumps({**before, wanted: used, PRODUCTS: whose}).encode())
     elif used == wanted and (first := before.get(PRODUCTS, whose)) != whose:
-        note(f"its products were {first}'s when this run began, and are {whose}'s now: it will end with other bits")
+        note(f"its products were {first} when this run began, and are {whose} now: it will end with other bits")
     return used
 
 
@@ -125,4 +126,4 @@ def _remembered(run: Path) -> dict[str, str]:
         return {}
     if not isinstance(values, dict):
         return {}
-    return {key: value for key, value in values.items() if value in (MAKERS if key == PRODUCTS else NAMES)}
+    return {key: value for key, value in values.items() if value in (MAKERS.values() if key == PRODUCTS else NAMES)}

@@ -1,5 +1,7 @@
 """What tests of kernels have in common."""
 
+import os
+
 import pytest
 import torch
 
@@ -25,8 +27,11 @@ def only_form(monkeypatch):
             pytest.skip(f"no kernels here: {library.why_not()}")
         if form is Form.PAIRS and not kernels.takes_pairs():
             pytest.skip("this processor has no AVX-512 for bfloat16")
-        if form in (Form.TILES, Form.ROUNDED_TILES) and not kernels.takes_tiles():
-            pytest.skip("this processor has no tiles (AMX)")
+        if form in (Form.TILES, Form.ROUNDED_TILES):
+            if os.environ.get(forms.SWITCH) == "0":
+                pytest.skip(f"{forms.SWITCH} is 0")
+            if not kernels.takes_tiles():
+                pytest.skip("this processor has no tiles (AMX)")
         narrow = form in (Form.PAIRS, Form.ROUNDED_TILES)
         monkeypatch.setattr(forms, "_forms", lambda: (Form.FLOATS, form) if narrow else (form, None))
         return form

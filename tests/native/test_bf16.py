@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 import torch
-from test_multiply import SIZES, matrix
+from test_multiply import ENDED_SIZES, SIZES, ended, matrix
 from test_sublayers import apply, build, numbers
 from tiny_world import write_tiny_corpus
 
@@ -44,6 +44,18 @@ def test_equals_the_product_of_rounded_factors(rows, columns, terms, left_turned
         again = multiply(left, lay_out(right), matrix(rows, columns, False, 3).clone(), keep)
     torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
     assert torch.equal(again, result)
+
+
+@pytest.mark.parametrize(("rows", "columns", "terms"), ENDED_SIZES)
+@pytest.mark.parametrize("positive", [False, True])
+@pytest.mark.parametrize("keep", [False, True])
+def test_bias_and_relu_stay_float32(rows, columns, terms, positive, keep, narrow_form):
+    left, right = matrix(rows, terms, False, 1), matrix(terms, columns, False, 2)
+    bias, before = matrix(1, columns, False, 3)[0], matrix(rows, columns, False, 4)
+    result = ended(narrow_form, left, right, bias, before, keep, positive)
+    expected = left.bfloat16().double() @ right.bfloat16().double() + bias.double() + (before.double() if keep else 0)
+    expected = expected.clamp(min=0) if positive else expected
+    torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)
 
 
 def test_a_factor_that_lies_neither_way():

@@ -1,6 +1,7 @@
 """Where kernels come from: compiled once for this machine, tried out first, and left out where that fails."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_code_that_dies_is_not_put_in_place(fresh, monkeypatch, tmp_path):
     assert kernels is None
     assert "do not run on this processor" in str(reason)
     assert not list(fresh.iterdir())
+
+
+def test_code_that_the_system_ends_is_not_replaced_by_worse(fresh, monkeypatch):
+    """As for want of memory: the next process tries again."""
+    trials = []
+    monkeypatch.setattr(native, "_try_out", lambda path: trials.append(path) or -9)
+    assert "exit code -9" in str(found()[1])
+    assert len(trials) == 1
+    assert not list(fresh.iterdir())
+
+
+@needs_compiler
+def test_code_that_dies_is_compiled_again_without_tiles(fresh, monkeypatch, tmp_path):
+    fast = native.multiplies_fast()
+    real = shutil.which(os.environ.get("CC", "cc"))
+    without = 'for each; do [ "$each" = -DWITHOUT_TILES ] && exec REAL "$@"; done\n'.replace("REAL", str(real))
+    dies = 'while [ "$1" != -o ]; do shift; [ $# -gt 0 ] || exit 0; done; : > "$2"'
+    monkeypatch.setenv("CC", compiler(tmp_path / "bin", without + dies))
+    kernels, reason = found()
+    assert reason is None
+    assert not kernels.takes_tiles()
+    assert bool(kernels.multiplies_fast()) == fast
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs owners of files")

@@ -23,9 +23,10 @@ SIZES = [
         (520, 200, 300),
         (600, 130, 20),
         (300, 545, 300),
+        (100, 600, 300),
     ),
 ]
-"""Rows, columns, terms: whole blocks, and every kind of rest; more rows than are packed at a time."""
+"""Rows, columns, terms: whole blocks, and every kind of rest; more rows, columns or terms than are packed at a time."""
 
 
 def matrix(rows, columns, turned, seed):
@@ -48,16 +49,26 @@ def test_equals_torch(rows, columns, terms, left_turned, right_turned, keep):
     assert torch.equal(again, result)
 
 
-@pytest.mark.parametrize(("rows", "columns", "terms"), [(6, 64, 30), (8, 80, 256), (20, 70, 600)])
+def ended(form, left, right, bias, before, keep, positive):
+    """The product in a form, added to what was there or not, plus the bias, and above zero if it must be."""
+    result = before.clone()
+    ending = native.EndingStructure(keep, positive, bias.data_ptr())
+    factors = [native.FactorStructure(factor.data_ptr(), *factor.stride(), 0, form) for factor in (left, right)]
+    rows, columns = result.shape
+    native.loaded().multiply_matrices(rows, columns, len(right), *factors, ending, result.data_ptr(), columns)
+    return result
+
+
+ENDED_SIZES = [(6, 64, 30), (8, 80, 256), (20, 70, 600)]
+
+
+@pytest.mark.parametrize(("rows", "columns", "terms"), ENDED_SIZES)
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("keep", [False, True])
 def test_bias_and_relu_come_after_the_last_term(rows, columns, terms, positive, keep, wide_form):
     left, right = matrix(rows, terms, False, 1), matrix(terms, columns, False, 2)
     bias, before = matrix(1, columns, False, 3)[0], matrix(rows, columns, False, 4)
-    result = before.clone()
-    ending = native.EndingStructure(keep, positive, bias.data_ptr())
-    factors = [native.FactorStructure(factor.data_ptr(), *factor.stride(), 0, wide_form) for factor in (left, right)]
-    native.loaded().multiply_matrices(rows, columns, terms, *factors, ending, result.data_ptr(), columns)
+    result = ended(wide_form, left, right, bias, before, keep, positive)
     expected = left.double() @ right.double() + bias.double() + (before.double() if keep else 0)
     expected = expected.clamp(min=0) if positive else expected
     torch.testing.assert_close(result.double(), expected, atol=2e-6 * terms**0.5 * 4, rtol=1e-5)

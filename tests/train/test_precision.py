@@ -16,6 +16,7 @@ from regard import pipeline
 from regard.config import ModelConfig
 from regard.errors import ConfigError
 from regard.native import forms
+from regard.native.forms import Form
 from regard.recipe import format_config, parse_config
 from regard.train import precision as precision_module
 from regard.train import probe as probing
@@ -140,12 +141,16 @@ def test_a_memory_that_cannot_be_read_is_none(agree, tmp_path, content):
 
 def test_a_run_that_goes_on_with_other_products_says_so(agree, monkeypatch, tmp_path):
     monkeypatch.setattr(probing, "has_own_products", lambda *_: True)
+    monkeypatch.setattr(probing, "form_of_bf16", lambda: Form.PAIRS)
     assert len(agree(True, True)[1]) == 1
-    assert json.loads((tmp_path / "precision.json").read_text()) == {"bf16": "bf16", "products": "regard"}
+    kept = {"bf16": "bf16", "products": "regard's in vectors"}
+    assert json.loads((tmp_path / "precision.json").read_text()) == kept
     assert len(agree(True, True)[1]) == 1
+    words = "its products were regard's in vectors when this run began, and are {} now: it will end with other bits"
+    monkeypatch.setattr(probing, "form_of_bf16", lambda: Form.ROUNDED_TILES)
+    assert agree(True, True)[1][1:] == [words.format("regard's in tiles")]
     monkeypatch.setattr(probing, "has_own_products", lambda *_: False)
-    words = "its products were regard's when this run began, and are torch's now: it will end with other bits"
-    assert agree(True, True)[1][1:] == [words]
+    assert agree(True, True)[1][1:] == [words.format("torch's")]
     assert len(agree(False, False)[1]) == 1, "fp32 has no other products than at its beginning"
     (tmp_path / "precision.json").write_text('{"bf16": "bf16"}')
     assert len(agree(True, True)[1]) == 1, "a run of an earlier version does not know"
