@@ -304,17 +304,28 @@ def test_recipes_that_mirror_others():
     longer = seldom["train"].model_copy(update={"max_steps": 5000, "dropout_warmup": 5000})
     assert both == quick.model_copy(update={"data": both.data, "train": longer})
     assert two == both.model_copy(update={"data": two.data, "tokenizer": two.tokenizer})
-    taught, hour = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-de-taught", "en-de"))
+    names = ("en-de-taught", "en-de-hour", "en-de-teacher", "en-de", "en-fr-teacher", "en-fr")
+    taught, hour, teacher, main, french_teacher, french_main = (
+        load_config(RECIPES / f"multi30k-{name}.toml") for name in names
+    )
     shorter = {name: getattr(hour.train, name) for name in ("max_steps", "precision", "teacher_recipe")}
     shorter["teachers"] = taught.train.teachers[:3]
     fewer = {"train": taught.train.model_copy(update=shorter), "data": quick.data}
     assert hour == taught.model_copy(update=fewer)
-    french_hour, french_quick = (load_config(RECIPES / f"multi30k-{name}.toml") for name in ("en-fr", "en-fr-quick"))
-    assert french_quick == quick.model_copy(update={"data": french.data, "search": french.search})
-    of_french = {name: getattr(french_hour.train, name) for name in ("teachers", "teacher_recipe")}
-    assert french_hour == french_quick.model_copy(
-        update={"model": hour.model, "train": hour.train.model_copy(update=of_french)}
-    )
+    for small, large in ((hour, main), (main, french_main)):
+        others = {name: getattr(large.train, name) for name in ("teachers", "teacher_recipe")}
+        languages = {"data": large.data, "search": large.search, "train": small.train.model_copy(update=others)}
+        assert large == small.model_copy(update=languages)
+    assert main.data == quick.data
+    assert main.search == quick.search
+    assert french_main.data == french.data
+    assert french_main.search == french.search
+    for pupil, recipe in ((main, teacher), (french_main, french_teacher)):
+        untaught = ("teachers", "teacher_recipe", "distillation", "teacher_tokens", "precision", "dropout_warmup")
+        alone = {name: getattr(recipe.train, name) for name in untaught}
+        more_dropout = pupil.model.model_copy(update={"dropout": 0.3})
+        assert recipe == pupil.model_copy(update={"model": more_dropout, "train": pupil.train.model_copy(update=alone)})
+    assert not teacher.train.teachers
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
     for ours, theirs in zip(
