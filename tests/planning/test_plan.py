@@ -53,6 +53,6 @@ def test_a_run_that_is_there_lends_its_vocabulary(tiny_run):
 
 @pytest.mark.slow
 def test_a_hopeless_run_leaves_with_its_own_code(regard, recipe):
-    finished = regard("plan", recipe, "train.max_steps=2000000000", "--steps", "1")
+    finished = regard("plan", recipe, "train.max_steps=2000000000000", "--steps", "1")
     assert finished.code == 4
     assert "Hopeless." in finished.output
