@@ -1,8 +1,10 @@
 """Every engine says what the model's own steps say, on a thousand sentences and a model that has learned something."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 from regard.data.builtin import generate
 from regard.native.library import library, why_not
@@ -34,6 +36,15 @@ class Reference(Translator):
 
     def _engine(self, compute) -> Engine:
         return self.model
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that meet at every small operation would wait for each other beside a busy neighbour."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
