@@ -44,7 +44,8 @@ def _opening(report: Report) -> Iterator[str]:
     yield ""
     yield from (f"    {line}" for line in report.command.split("\n"))
     yield ""
-    yield f"on {machine['date'][:10]}, on {machine['cores']} cores of {machine['cpu']}, torch {machine['torch']}."
+    where = _cores(machine["cores"], machine["cpu"])
+    yield f"on {machine['date'][:10]}, on {where}, torch {machine['torch']}."
     yield "`benchmarks/README.md` says how; `figures.json` in the folder has every figure in full."
     yield ""
 
@@ -76,7 +77,11 @@ def _where(report: Report) -> str:
     machines = {
         (run.figures["cores"], run.figures["processor"]): None for run in report.runs if "processor" in run.figures
     }
-    return "".join(f", on {cores} core{'s' * (cores != 1)} of {processor}" for cores, processor in machines)
+    return "".join(f", on {_cores(*machine)}" for machine in machines)
+
+
+def _cores(cores: int, processor: str) -> str:
+    return f"{cores} core{'s' * (cores != 1)} of {processor}"
 
 
 def _quality(report: Report, translations: Sequence[Path]) -> Iterator[str]:
