@@ -102,7 +102,9 @@ def _corpus(corpus: CorpusConfig) -> str:
     weight = "" if corpus.weight == 1.0 else f" (weight {corpus.weight:g})"
     weight += f" ({' to '.join(corpus.languages)})" if corpus.languages else ""
     files = [corpus.pairs] if corpus.pairs else [corpus.source, corpus.target]
-    return " and ".join(f"`{file}`" for file in files) + weight
+    makers = ", ".join(f"`{folder}`" for folder in corpus.made_by)
+    made = f", its {'targets' if corpus.target_by else 'sources'} as made by {makers}" if makers else ""
+    return " and ".join(f"`{file}`" for file in files) + made + weight
 
 
 def _teachers(config: Config) -> str:

@@ -49,6 +49,7 @@ from regard.train.team import Team, team_of_torchrun
 from regard.train.threads import threads_for, torch_threads
 from regard.train.tiny_numbers import tiny_numbers_are_zero
 from regard.train.validation import Bleu, Validator
+from regard.translated.text import made_text
 
 PREPARED = "prepared"
 """The folder of the prepared text in that of a run."""
@@ -119,11 +120,13 @@ def _train_in(config: Config, run: Path, must_resume: bool) -> TrainResult:
     ):
         if team.leads:
             held.enter_context(open_run(config, run, must_resume))
+            with torch_threads(threads_for(config.train, processes=1)):
+                made = made_text(config, run, begun=Tokenizers.exist(run))
             if not Tokenizers.exist(run):
-                tokenizers = learn_tokenizers(config)
-                check_lengths(config, tokenizers)
+                tokenizers = learn_tokenizers(made)
+                check_lengths(made, tokenizers)
                 tokenizers.save(run)
-            PreparedCorpus.build(run / PREPARED, config.data.train, config.data, Tokenizers.load(run))
+            PreparedCorpus.build(run / PREPARED, made.data.train, made.data, Tokenizers.load(run))
         team.meet()
         count = processes_for(config.train, device)
         if count == 1 or team.size > 1:

@@ -12,19 +12,20 @@ from regard import pipeline
 from regard.config import Config, DataConfig
 from regard.data.checks import PairCheck
 from regard.data.corpus import Pair
-from regard.distillation import translations
-from regard.distillation.run import _Side, distill_run, student_config
-from regard.distillation.translations import _chosen
+from regard.distillation.run import distill_run, student_config
 from regard.errors import ConfigError, InputError, RegardError
 from regard.recipe import format_config, load_config, override_config
 from regard.search.translator import EMPTY, Translator
+from regard.translated import corpus as translated_corpus
+from regard.translated.corpus import _chosen
+from regard.translated.makers import Makers
 
 SHORT = ("train.max_steps=3", "train.validate_every=3", "train.processes=1")
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(translations, "BLOCK_PAIRS", 60)
+    monkeypatch.setattr(translated_corpus, "BLOCK_PAIRS", 60)
     monkeypatch.setattr(pipeline, "plot_curves", lambda run, choose_by: None)
 
 
@@ -194,16 +195,15 @@ def test_what_leads_back_goes_the_other_way(tiny_run, config, tmp_path):
     assert not (tmp_path / "student").exists()
 
 
-def test_what_leads_back_does_so_for_every_pair_of_languages(tiny_run, config):
+def test_what_leads_back_does_so_for_every_pair_of_languages():
     class Everywhere:
         def between(self, source: str, target: str) -> tuple[str, str]:
             return source, target
 
-    pairs = (("en", "fr"), ("en", "de"))
-    corpora = tuple(config.data.train[0].model_copy(update={"languages": languages}) for languages in pairs)
-    several = config.model_copy(update={"data": config.data.model_copy(update={"train": corpora, "tags": True})})
-    assert _Side.of([tiny_run], Everywhere(), several).translators == [("en", "fr"), ("en", "de")]
-    assert _Side.of([tiny_run], Everywhere(), several, back=True).translators == [("fr", "en"), ("de", "en")]
+    there = Makers(("x",), Everywhere(), ("",), "probabilities", back=False)
+    back = Makers(("x",), Everywhere(), ("",), "probabilities", back=True)
+    assert there.between(("en", "de")) == ("en", "de")
+    assert back.between(("en", "de")) == ("de", "en")
 
 
 def test_weights_of_the_recipe_stay(config, tmp_path):

@@ -24,7 +24,7 @@ FLOW = (
     ("evaluate", "explain", "web"),
     ("portability",),
     ("candidates", "card", "run_folder"),
-    ("missing_teachers",),
+    ("missing_teachers", "translated"),
     ("pipeline",),
     ("distillation", "planning"),
     ("demo",),

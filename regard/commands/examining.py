@@ -52,11 +52,12 @@ def examine_recipe(recipe: Path, files: CorpusFiles, against: Sequence[Path], ex
     if files.named():
         raise InputError("name either a recipe or files to examine, not both")
     data = load_config(recipe).data
-    if not data.train:
+    by_people = [corpus for corpus in data.train if not corpus.made_by]  # else one file would stand there twice
+    if not by_people:
         raise InputError(f"{recipe}: `data.train` names no corpus to examine")
     one_pair = len(data.pairs) == 1  # of several, each file's name tells
     return examine(
-        data.train,
+        by_people,
         data,
         against=[*data.validation, *against],
         source_language=files.source_language or (data.source_language if one_pair else None),

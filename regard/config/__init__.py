@@ -41,6 +41,10 @@ class Config(Section):
         """The model folder whose vocabulary a new run takes, where it does not learn one of its own."""
         return self.model.start or next(iter(self.train.teachers), None)
 
+    def turned(self) -> Self:
+        """The same run for the other direction."""
+        return self.model_copy(update={"data": self.data.turned()})
+
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:
         if not self.tokenizer.shared and self.model.tie == "three-way":
@@ -69,9 +73,10 @@ class Config(Section):
         for other in ("consistency", "self_distillation", "shard"):
             if self.train.teachers and getattr(self.train, other):
                 raise ValueError(f"`train.teachers` and `train.{other}` do not go together: leave one of them out")
-        if self.train.teacher_recipe and not self.train.teachers:
+        if self.train.teacher_recipe and not (self.train.teachers or self.data.makers):
             raise ValueError(
-                "`train.teacher_recipe` trains the models of `train.teachers`, and there are none: name their folders"
+                "`train.teacher_recipe` trains the models of `train.teachers` and those that make text (`target_by`, "
+                "`source_by`), and there are none: name their folders"
             )
         if self.train.asks_once and self.tokenizer.dropout:
             raise ValueError(

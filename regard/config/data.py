@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from regard.config.section import Section
+from regard.errors import ConfigError
 
 LanguageCode = Annotated[str, Field(min_length=2, max_length=16)]
 
@@ -26,12 +27,47 @@ class CorpusConfig(Section):
     languages: tuple[LanguageCode, LanguageCode] | None = Field(
         None, strict=False, description="its source and target language, where a recipe has several pairs"
     )
+    target_by: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="model folders, several as an ensemble: what they make of the source is learned as the target",
+    )
+    source_by: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description="model folders of the other direction: what they make of the target is learned as the source",
+    )
+
+    @property
+    def made_by(self) -> tuple[str, ...]:
+        """The models that make one of its sides, if any."""
+        return self.target_by or self.source_by
+
+    def turned(self) -> Self:
+        """The same text in the other direction."""
+        if self.pairs is not None:
+            raise ConfigError(
+                f"{self.pairs} holds both sides in one file, so it cannot be read in the other direction: give it as "
+                "`source` and `target`, two files"
+            )
+        sides = {"source": self.target, "target": self.source}
+        makers = {"source_by": self.target_by, "target_by": self.source_by}
+        return self.model_copy(update={**sides, **makers, "languages": self.languages and self.languages[::-1]})
 
     @model_validator(mode="after")
     def _two_files_or_one(self) -> Self:
         two = self.source is not None and self.target is not None
         if two == (self.pairs is not None) or (self.pairs and (self.source or self.target)):
             raise ValueError("give either `source` and `target` (two aligned files) or `pairs` (one file)")
+        return self
+
+    @model_validator(mode="after")
+    def _one_side_is_written_by_people(self) -> Self:
+        if self.target_by and self.source_by:
+            raise ValueError(
+                "`target_by` and `source_by` do not go together: name the files twice, once for each, and models "
+                "make one side of either"
+            )
         return self
 
 
@@ -62,6 +98,17 @@ class DataConfig(Section):
         own = (self.source_language, self.target_language)
         return tuple(dict.fromkeys([own, *map(self.pair_of, self.train)]))
 
+    @property
+    def makers(self) -> tuple[str, ...]:
+        """The models that make a side of the training text, each once."""
+        return tuple(dict.fromkeys(name for corpus in self.train for name in corpus.made_by))
+
+    def turned(self) -> Self:
+        """The same text for the other direction."""
+        corpora = {name: tuple(corpus.turned() for corpus in getattr(self, name)) for name in ("train", "validation")}
+        languages = {"source_language": self.target_language, "target_language": self.source_language}
+        return self.model_copy(update={**languages, **corpora})
+
     def meaning(self, source_language: str, target_language: str) -> Self:
         """The same with another pair as the one that is meant; corpora keep their languages."""
         corpora = {
@@ -78,6 +125,12 @@ class DataConfig(Section):
             raise ValueError(
                 "every corpus of `train` has `epochs`, so later epochs would be empty: leave it out of one"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _people_judge(self) -> Self:
+        if any(corpus.made_by for corpus in self.validation):
+            raise ValueError("`target_by` and `source_by` are for `train`: what a model wrote can judge no other")
         return self
 
     @model_validator(mode="after")

@@ -55,8 +55,8 @@ class TrainConfig(Section):
     )
     teacher_recipe: str = Field(
         "",
-        description="with teachers: the recipe of those that are not there yet, which are trained first, the first "
-        "with seed 1 and so on; empty: they must be there",
+        description="the recipe of teachers, and of models that make text, which are not there yet: they are trained "
+        "first, the first with seed 1 and so on; empty: they must be there",
     )
     distillation: float = Field(
         0.5, gt=0, le=1, description="with teachers: the share of the target that is what they say"

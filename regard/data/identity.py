@@ -28,29 +28,29 @@ def files_of(data: DataConfig) -> list[Path]:
     return [Path(file) for file in dict.fromkeys(file for corpus in corpora for file in corpus_files(corpus))]
 
 
-def check_texts(data: DataConfig, run: Path, teachers: Sequence[Path] = ()) -> None:
+def check_texts(data: DataConfig, run: Path, models: Sequence[Path] = ()) -> None:
     """See that every file can be read, and holds what it held when the run in this folder began, if it did.
 
-    `teachers` are files of models that the run learns from, too.
+    `models` are files of models that the run learns from, too, or from what they write.
     """
     texts = files_of(data)
     for file in texts:
         check_readable(file)
     known = _read(run / TEXTS)
-    for file in (*texts, *teachers):
+    for file in (*texts, *models):
         before = known.get(str(file))
         if before is not None and _changed(file, before):
-            what = ("another model", "that model") if file in teachers else ("other text", "that text")
+            what = ("another model", "that model") if file in models else ("other text", "that text")
             raise CorpusError(
                 f"{file}: holds {what[0]} than when the run in {run} began; put {what[1]} back, or choose another "
                 "folder with --run"
             )
 
 
-def keep_texts(data: DataConfig, run: Path, teachers: Sequence[Path] = ()) -> None:
+def keep_texts(data: DataConfig, run: Path, models: Sequence[Path] = ()) -> None:
     """Write down what the files hold, as far as that is not known."""
     known, found = _read(run / TEXTS), {}
-    files = [file for file in (*files_of(data), *teachers) if file.is_file()]  # a pipe cannot be read twice
+    files = [file for file in (*files_of(data), *models) if file.is_file()]  # a pipe cannot be read twice
     with task("reading the text", len(files)) as work:
         for file in files:
             found[str(file)] = known.get(str(file)) or _facts(file)

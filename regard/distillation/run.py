@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Unpack
 
-from regard.config import Config, CorpusConfig
-from regard.data.checks import PairCheck
+from regard.config import Config
 from regard.data.corpus import Pair, read_pairs
-from regard.distillation.translations import PAIRS, Choice, Taught, TaughtCorpus
 from regard.errors import ConfigError, InputError, RegardError
 from regard.evaluate.evaluation import EvaluationOptions, evaluate_system
 from regard.evaluate.metrics import bleu_metric
 from regard.evaluate.report import Evaluation
 from regard.models.ensemble import Average
-from regard.models.folder import WEIGHTS
 from regard.models.teachers import check_teachers
 from regard.pipeline import TrainResult, train_run
 from regard.progress import note, task
@@ -30,11 +25,11 @@ from regard.run_folder import check_run, hold
 from regard.search.options import SearchOptions, search_config
 from regard.search.translator import Translator
 from regard.train.signals import stop_request
+from regard.translated.corpus import Choice, Taught
+from regard.translated.makers import Makers, made_corpus, note_replaced
 
 FOLDER = "distilled"
 """Where in a student's run its teachers' translations are kept."""
-LARGE_SHARE = 0.1
-"""Of translations that cannot be used: more of them are worth a word."""
 
 
 @dataclass(frozen=True)
@@ -79,40 +74,6 @@ class Distilled:
         return "\n".join(lines)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """Who translates the training text in one direction: its sources or, where `back`, its targets."""
-
-    translators: list[Translator]
-    """One for each corpus of the recipe, for its pair of languages."""
-    digests: list[str]
-    """Of the teachers' weights."""
-    back: bool
-
-    @classmethod
-    def of(cls, folders: Sequence[str | Path], translator: Translator, config: Config, back: bool = False) -> _Side:
-        pairs = [config.data.pair_of(corpus) for corpus in config.data.train]
-        try:
-            own = [translator.between(*(reversed(pair) if back else pair)) for pair in pairs]
-        except InputError as error:
-            raise InputError(f"{folders[0]}: {error}") from None
-        return cls(own, [_digest(Path(folder) / WEIGHTS) for folder in folders], back)
-
-    def made(
-        self, run: Path, config: Config, facts: dict[str, Any], choice: Choice, **search: Unpack[SearchOptions]
-    ) -> Iterator[Taught]:
-        """The translations of each corpus, made as far as they are not there yet."""
-        for number, (corpus, own) in enumerate(zip(config.data.train, self.translators, strict=True)):
-            settings = {"teachers": self.digests, **facts, "own_search": own.config.search.model_dump()}
-            check = PairCheck("", "", config.data)
-            folder = TaughtCorpus(_folder(run, number, self.back), settings, check, self.back)
-            yield folder.made(own, partial(self._read, corpus, config), choice, **search)
-
-    def _read(self, corpus: CorpusConfig, config: Config) -> Iterator[Pair]:
-        for pair in read_pairs(corpus, config.data):
-            yield replace(pair, source=pair.target, target=pair.source) if self.back else pair
-
-
 def distill_run(
     teachers: Sequence[str | Path],
     config: Config,
@@ -140,22 +101,26 @@ def distill_run(
     check_teachers(student, run)
     bleu_metric(config.data.target_language, tokenize)
     held_out = _held_out(config)
-    translator = Translator.load(*teachers, average=average)
-    sides = [_Side.of(teachers, translator, config)]
+    sides = [Makers.load(teachers, average)]
     if back:
-        sides.append(_Side.of(back, Translator.load(*back, average=average), config, back=True))
+        sides.append(Makers.load(back, average, back=True))
     for side in sides:
-        _check_search(side.translators[0], choice, **search)
+        own = [side.between(config.data.pair_of(corpus)) for corpus in config.data.train]
+        _check_search(own[0], choice, **search)
         _note_differences(side, config)
-    facts: dict[str, Any] = {"average": average}
-    facts |= {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
     asked: SearchOptions = {name: value for name, value in search.items() if value is not None}  # type: ignore[assignment]
     with stop_request() as stop, stop.at_once(), hold(run):
-        taught = [list(side.made(run, config, facts, choice, **asked)) for side in sides]
+        taught = [
+            [
+                side.make(corpus, config, _folder(run, number, side.back), choice, **asked)
+                for number, corpus in enumerate(config.data.train)
+            ]
+            for side in sides
+        ]
     for each in taught:
-        _note_replaced(each)
+        note_replaced(each)
     training = train_run(student, run)
-    teacher = _judged("teacher", translator, config, held_out, tokenize, **asked)
+    teacher = _judged("teacher", sides[0].translator, config, held_out, tokenize, **asked)
     of_student = _judged("student", Translator.load(run), config, held_out, tokenize)
     return Distilled(training, tuple(chain.from_iterable(taught)), teacher, of_student)
 
@@ -175,16 +140,8 @@ def _with_teachers(config: Config, teachers: Sequence[str | Path], words: float)
 
 def student_config(config: Config, run: Path, original: float, back: bool = False) -> Config:
     """The recipe with the teacher's translations in the place of its text, or beside it."""
-    here = run.absolute()  # by one name, however the folder is spelt
-    if here.is_relative_to(Path.cwd()):
-        here = here.relative_to(Path.cwd())
-
-    def translated(number: int, corpus: CorpusConfig, turned: bool) -> CorpusConfig:
-        path = str(_folder(here, number, turned) / PAIRS)
-        return CorpusConfig(pairs=path, weight=corpus.weight, epochs=corpus.epochs, languages=corpus.languages)
-
     corpora = [
-        translated(number, corpus, turned)
+        made_corpus(corpus, _folder(run, number, turned))
         for turned in ((False, True) if back else (False,))
         for number, corpus in enumerate(config.data.train)
     ]
@@ -203,6 +160,11 @@ def _check(config: Config, teachers: int, original: float) -> None:
         raise InputError("there is no teacher: name the folder of a trained model")
     if not config.data.train:
         raise ConfigError("`data.train` names no corpus: a student learns its text as a teacher translates it")
+    if config.data.makers:
+        raise ConfigError(
+            "`data.train` names text that models make (`target_by`, `source_by`), and `regard train` has them make it: "
+            "use that command, or leave such text out"
+        )
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise RegardError(
             "a teacher translates in one process: leave out torchrun (train.processes shares the training)"
@@ -218,9 +180,9 @@ def _check_search(translator: Translator, choice: Choice, **search: Unpack[Searc
         raise InputError("the closest of several translations needs several: set the beam to 2 or more")
 
 
-def _note_differences(side: _Side, config: Config) -> None:
+def _note_differences(side: Makers, config: Config) -> None:
     """Say what a student could not know of its teacher."""
-    teacher = side.translators[0]
+    teacher = side.translator
     if teacher.config.tokenizer.lowercase and not config.tokenizer.lowercase:
         what = "the sources it makes are lower case" if side.back else "its student learns to write lower case"
         note(f"the {'model that leads back' if side.back else 'teacher'} lower-cases all text, so {what}")
@@ -229,18 +191,6 @@ def _note_differences(side: _Side, config: Config) -> None:
     if config.vocabulary_of is None and teacher.config.tokenizer.vocabulary_size != config.tokenizer.vocabulary_size:
         sizes = teacher.config.tokenizer.vocabulary_size, config.tokenizer.vocabulary_size
         note("the student learns a vocabulary of its own ({1:,} tokens; the teacher's recipe: {0:,})".format(*sizes))
-
-
-def _note_replaced(taught: Sequence[Taught]) -> None:
-    """Say so where a student would learn much that its teacher did not write."""
-    pairs, replaced = sum(each.pairs for each in taught), sum(each.replaced for each in taught)
-    if replaced > LARGE_SHARE * pairs:
-        note(f"{replaced:,} of {pairs:,} translations are empty, endless or bad pairs: the text itself replaces them")
-
-
-def _digest(path: Path) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _held_out(config: Config) -> list[Pair]:

@@ -39,10 +39,11 @@ class StandIns:
         return home / "model"
 
     def instead(self, config: Config) -> Config:
-        """The same configuration with what stands in for its teachers."""
+        """The same configuration with what stands in for its teachers, none of which is to be trained."""
         models = {Path(folder).resolve(): model for folder, model in self.of.items()}
         teachers = tuple(str(models.get(Path(name).resolve(), name)) for name in config.train.teachers)
-        return config.model_copy(update={"train": config.train.model_copy(update={"teachers": teachers})})
+        settings = {"teachers": teachers, "teacher_recipe": ""}
+        return config.model_copy(update={"train": config.train.model_copy(update=settings)})
 
     def named(self, words: str) -> str:
         """Words about them as they should be: about those that they stand in for."""

@@ -125,7 +125,7 @@ class Trying:
         steps = min(self.steps, max(FEWEST_STEPS, affordable))
         run = self._new_run("steps")
         (run / "prepared").symlink_to(self.text.home.resolve())
-        settings: dict[str, Any] = {"teachers": (), "teacher_recipe": ""} if self.config.train.asks_once else {}
+        settings: dict[str, Any] = {"teachers": ()} if self.config.train.asks_once else {}
         settings |= dict(batch_tokens=batch, accumulate=accumulate, processes=self.processes, max_steps=steps + WARM_UP)
         trial = process.train(trial_config(with_corpora(self.config, self.text.sample.corpora), **settings), run)
         return Speed(trial.speed, len(trial.speeds), batch, accumulate, self.processes), trial

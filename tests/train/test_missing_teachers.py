@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from killed_run import train_killed_at
 from tiny_world import write_tiny_corpus
-from two_logits import train_killed_at
 
 from regard import pipeline
 from regard.errors import ConfigError, CorpusError, RegardError

@@ -4,11 +4,12 @@ import math
 
 import pytest
 import torch
+from killed_run import train_killed_at
 from narrow_child import assert_says
 from sacrebleu import sentence_bleu
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
-from two_logits import a_batch, a_model, leaves, train_killed_at, training_lines
+from two_logits import a_batch, a_model, leaves, training_lines
 
 from regard import pipeline
 from regard.candidates import candidates_of

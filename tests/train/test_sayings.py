@@ -8,11 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from killed_run import Killed, train_killed_at
 from safetensors.torch import load_file, save_file
 from test_teaching import given_losses
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
-from two_logits import Killed, assert_two_learn_as_one, train_killed_at, training_lines
+from two_logits import assert_two_learn_as_one, training_lines
 
 from regard import pipeline
 from regard.data.batch import batch_of

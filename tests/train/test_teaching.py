@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from killed_run import train_killed_at
 from narrow_child import assert_says
 from tiny_world import write_tiny_corpus
 from torch.nn import functional as F
@@ -15,7 +16,6 @@ from two_logits import (
     assert_ends_as,
     assert_two_learn_as_one,
     leaves,
-    train_killed_at,
     training_lines,
 )
 

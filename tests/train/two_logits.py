@@ -1,15 +1,15 @@
-"""What tests of losses with two logits a token share: made-up features, a small model, a run that is killed."""
+"""What tests of losses with two logits a token share: made-up features, a small model, runs that must end alike."""
 
 import json
 
 import pytest
 import torch
+from killed_run import train_killed_at
 
 from regard.data.batches import collate
 from regard.models import build_model
 from regard.pipeline import train_run
 from regard.recipe import override_config, parse_config
-from regard.train import loop
 
 
 def leaves(tokens=19, width=16, vocabulary=101, with_bias=True, dtype=torch.float64, scale=1.0):
@@ -38,25 +38,6 @@ def a_batch(rows=7):
 def training_lines(run):
     lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == "train"]
-
-
-class Killed(BaseException):
-    """Stands for a kill: nothing in the program may catch it."""
-
-
-def train_killed_at(step, config, run, monkeypatch):
-    """Train until a step begins, and no further."""
-    original = loop.Trainer._step
-
-    def killed(self, *arguments):
-        if self.session.standing.step == step - 1:
-            raise Killed
-        return original(self, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(loop.Trainer, "_step", killed)
-        with pytest.raises(Killed):
-            train_run(config, run)
 
 
 def assert_ends_as(whole, config, folder, monkeypatch):
