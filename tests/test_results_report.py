@@ -304,29 +304,37 @@ def test_recipes_that_mirror_others():
     longer = seldom["train"].model_copy(update={"max_steps": 5000, "dropout_warmup": 5000})
     assert both == quick.model_copy(update={"data": both.data, "train": longer})
     assert two == both.model_copy(update={"data": two.data, "tokenizer": two.tokenizer})
-    names = ("en-de-taught", "en-de-hour", "en-de-teacher", "en-de", "en-fr-teacher", "en-fr")
-    taught, hour, teacher, main, french_teacher, french_main = (
+    names = ("en-de-taught", "en-de-hour", "en-de-teacher", "en-de-peers", "en-fr-teacher", "en-fr")
+    taught, hour, teacher, peers, french_teacher, french_main = (
         load_config(RECIPES / f"multi30k-{name}.toml") for name in names
     )
     shorter = {name: getattr(hour.train, name) for name in ("max_steps", "precision", "teacher_recipe")}
     shorter["teachers"] = taught.train.teachers[:3]
     fewer = {"train": taught.train.model_copy(update=shorter), "data": quick.data}
     assert hour == taught.model_copy(update=fewer)
-    for small, large in ((hour, main), (main, french_main)):
+    for small, large in ((hour, peers), (peers, french_main)):
         others = {name: getattr(large.train, name) for name in ("teachers", "teacher_recipe")}
         languages = {"data": large.data, "search": large.search, "train": small.train.model_copy(update=others)}
         assert large == small.model_copy(update=languages)
-    assert main.data == quick.data
-    assert main.search.model_copy(update={"alpha": quick.search.alpha}) == quick.search == teacher.search
+    assert peers.data == quick.data
+    assert peers.search.model_copy(update={"alpha": quick.search.alpha}) == quick.search == teacher.search
     assert french_main.data == french.data
     assert french_main.search == french.search
-    for pupil, recipe in ((main, teacher), (french_main, french_teacher)):
+    for pupil, recipe in ((peers, teacher), (french_main, french_teacher)):
         untaught = ("teachers", "teacher_recipe", "distillation", "teacher_tokens", "precision", "dropout_warmup")
         alone = {name: getattr(recipe.train, name) for name in untaught}
         more_dropout = pupil.model.model_copy(update={"dropout": 0.3})
         train = pupil.train.model_copy(update=alone)
         assert recipe == pupil.model_copy(update={"model": more_dropout, "train": train, "search": recipe.search})
     assert not teacher.train.teachers
+    main = load_config(RECIPES / "multi30k-en-de.toml")
+    longer = {name: getattr(main.train, name) for name in ("max_steps", "dropout_warmup")}
+    less_dropout = hour.model.model_copy(update={"dropout": main.model.dropout})
+    train = hour.train.model_copy(update=longer)
+    assert main == hour.model_copy(update={"data": main.data, "model": less_dropout, "train": train})
+    assert main.data.validation == quick.data.validation
+    for corpus in main.data.train:
+        assert corpus.model_copy(update={"target_by": (), "source_by": ()}) == quick.data.train[0]
     there, back = (load_config(RECIPES / f"tatoeba-{name}.toml") for name in ("zh-en", "en-zh"))
     assert back.model_copy(update={"data": there.data}) == there
     for ours, theirs in zip(
