@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from regard.config import Config
+from regard.config import Config, CorpusConfig
 from regard.data.identity import files_of
 from regard.data.lines import check_readable
 from regard.errors import ConfigError, RegardError
 from regard.models.folder import CONFIG, WEIGHTS
 from regard.models.teachers import check_suits
-from regard.models.text_makers import check_translates, key_of
+from regard.models.text_makers import check_translates, made_corpora
 from regard.recipe import load_config
 from regard.run_folder import check_beginning, check_run, has_begun, is_under_way
 
@@ -29,32 +29,29 @@ def missing_teachers(config: Config, run: Path, pupils: tuple[Path, ...] = ()) -
     if not recipe or has_begun(run):
         return
     pupils = (*pupils, run.resolve())
-    teachers = list(_teachers(config))
+    teachers = _teachers(config)
     _check(config, run, teachers, pupils)
     for teacher in teachers:
         if not teacher.is_there:
-            yield from missing_teachers(teacher.config, teacher.folder, pupils)
-            yield teacher.config, teacher.folder
+            planned = teacher.config(config)
+            yield from missing_teachers(planned, teacher.folder, pupils)
+            yield planned, teacher.folder
 
 
 @dataclass(frozen=True)
 class _Teacher:
     """A model as its student's recipe would have it."""
 
-    config: Config
     name: str
     """Its folder, as the student's recipe has it."""
-
-    @classmethod
-    def of(cls, student: Config, name: str, seed: int, back: bool) -> _Teacher:
-        try:
-            teacher = load_config(student.train.teacher_recipe)
-            teacher = teacher.turned() if back else teacher
-        except ConfigError as error:
-            raise ConfigError(f"`train.teacher_recipe`: {error}") from None
-        machine = {key: getattr(student.train, key) for key in MACHINE}
-        train = teacher.train.model_copy(update=machine)
-        return cls(teacher.model_copy(update={"seed": seed, "train": train}), name)
+    seed: int
+    key: str
+    """Where the student's recipe names it."""
+    corpora: tuple[CorpusConfig, ...]
+    """Those that it makes a side of."""
+    teaches: bool
+    back: bool
+    """Whether it is of the other direction."""
 
     @property
     def folder(self) -> Path:
@@ -65,26 +62,39 @@ class _Teacher:
         """Whether there is a model already, made by whatever recipe, and not under way."""
         return (self.folder / WEIGHTS).exists() and not is_under_way(self.folder)
 
+    def config(self, student: Config) -> Config:
+        """How it is to be trained."""
+        try:
+            teacher = load_config(student.train.teacher_recipe)
+            teacher = teacher.turned() if self.back else teacher
+        except ConfigError as error:
+            raise ConfigError(f"`train.teacher_recipe`: {error}") from None
+        machine = {key: getattr(student.train, key) for key in MACHINE}
+        train = teacher.train.model_copy(update=machine)
+        return teacher.model_copy(update={"seed": self.seed, "train": train})
+
     def check_suits(self, student: Config, model: Config, name: str) -> None:
         """Refuse a model, called `name` in errors, that cannot do what the student's recipe has it for."""
-        if self.name in student.train.teachers:
+        if self.teaches:
             check_suits(student, model, name)
-        check_translates(student, model, self.name, name)
+        for corpus in self.corpora:
+            check_translates(student, corpus, model, name)
 
 
-def _teachers(config: Config) -> Iterator[_Teacher]:
+def _teachers(config: Config) -> list[_Teacher]:
     """Those that teach or make targets, then those that lead back; each kind has its seeds, from 1 on."""
-    there = [name for corpus in config.data.train for name in corpus.target_by]
-    back = [name for corpus in config.data.train for name in corpus.source_by]
-    for seed, name in enumerate(_distinct([*config.train.teachers, *there]), 1):
-        yield _Teacher.of(config, name, seed, back=False)
-    for seed, name in enumerate(_distinct(back), 1):
-        yield _Teacher.of(config, name, seed, back=True)
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Folders, each once, however it is written."""
-    return list({Path(name).resolve(): name for name in reversed(list(names))}.values())[::-1]
+    named: list[tuple[str, str, CorpusConfig | None]] = [
+        (name, "`train.teachers`", None) for name in config.train.teachers
+    ]
+    made = sorted(made_corpora(config), key=lambda one: bool(one[1].source_by))
+    named += [(name, key, corpus) for key, corpus in made for name in corpus.made_by]
+    found: dict[Path, _Teacher] = {}
+    for name, key, corpus in named:
+        place, back = Path(name).resolve(), bool(corpus and corpus.source_by)
+        seed = 1 + sum(teacher.back == back for teacher in found.values())
+        before = found.get(place) or _Teacher(name, seed, key, (), corpus is None, back)
+        found[place] = replace(before, corpora=(*before.corpora, *([corpus] if corpus else [])))
+    return list(found.values())
 
 
 def _check(config: Config, run: Path, teachers: Iterable[_Teacher], pupils: tuple[Path, ...]) -> None:
@@ -94,18 +104,19 @@ def _check(config: Config, run: Path, teachers: Iterable[_Teacher], pupils: tupl
         check_readable(file)
     recipe = config.train.teacher_recipe
     for teacher in teachers:
-        key = "`train.teachers`" if teacher.name in config.train.teachers else key_of(config, teacher.name)
         if teacher.is_there:
-            teacher.check_suits(config, _config_in(teacher.folder, key), f"the model of {key} ({teacher.folder})")
+            own = _config_in(teacher.folder, teacher.key)
+            teacher.check_suits(config, own, f"the model of {teacher.key} ({teacher.folder})")
             continue
         if teacher.folder.resolve() in pupils:
-            raise ConfigError(f"{key}: {teacher.folder} would be trained by itself; name another folder for it")
-        teacher.check_suits(config, teacher.config, f"`train.teacher_recipe` ({recipe})")
+            raise ConfigError(f"{teacher.key}: {teacher.folder} would be trained by itself; name another folder for it")
+        planned = teacher.config(config)
+        teacher.check_suits(config, planned, f"`train.teacher_recipe` ({recipe})")
         try:
-            check_run(teacher.config, teacher.folder)
+            check_run(planned, teacher.folder)
         except RegardError as error:
             raise ConfigError(
-                f"{key}: {teacher.folder} cannot be trained by {recipe} with seed {teacher.config.seed}; "
+                f"{teacher.key}: {teacher.folder} cannot be trained by {recipe} with seed {teacher.seed}; "
                 f"name another folder, or finish what is there by its own command ({error})"
             ) from None
 

@@ -100,12 +100,12 @@ class TrainResult:
 def train_run(config: Config, run: str | Path, must_resume: bool = False) -> TrainResult:
     """Train the model that a configuration describes, in the folder `run`; go on with what is there already.
 
-    Teachers that are not there yet come first. Under torchrun, every process calls this, and they train one model
-    together.
+    Teachers, and models that make text, which are not there yet come first. Under torchrun, every process calls this,
+    and they train one model together.
     """
     if not must_resume:
         for teacher, folder in missing_teachers(config, Path(run)):
-            note(f"first a teacher, in {folder}, with seed {teacher.seed}")
+            note(f"first a model that it needs, in {folder}, with seed {teacher.seed}")
             _train_in(teacher, folder, must_resume=False)
     return _train_in(config, Path(run), must_resume)
 

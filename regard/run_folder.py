@@ -13,7 +13,7 @@ from regard.locking import FolderLock
 from regard.models.folder import CONFIG
 from regard.models.start import read_start
 from regard.models.teachers import check_teachers, files_of_teachers
-from regard.models.text_makers import check_makers, files_of_makers
+from regard.models.text_makers import check_makers
 from regard.recipe import format_config, load_config
 from regard.train.checkpoint import CHECKPOINTS, CheckpointStore
 from regard.train.log import check_tensorboard
@@ -66,11 +66,10 @@ def open_run(config: Config, run: Path, must_resume: bool) -> FolderLock:
         if not has_begun(run):
             with explained(run / TEXTS, "removed"):
                 (run / TEXTS).unlink(missing_ok=True)
-        models = list(dict.fromkeys([*files_of_teachers(config), *files_of_makers(config)]))
-        check_texts(config.data, run, models)
+        check_texts(config.data, run, files_of_teachers(config))
         sweep(run)
         write_file(run / CONFIG, format_config(config).encode())
-        keep_texts(config.data, run, models)
+        keep_texts(config.data, run, files_of_teachers(config))
     except BaseException:
         held.close()
         raise

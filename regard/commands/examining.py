@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from regard.config import CorpusConfig
+from regard.data.corpus import corpus_files
 from regard.data.diagnosis import Report
 from regard.data.division import Division, divide
 from regard.data.doctor import examine
@@ -52,18 +53,26 @@ def examine_recipe(recipe: Path, files: CorpusFiles, against: Sequence[Path], ex
     if files.named():
         raise InputError("name either a recipe or files to examine, not both")
     data = load_config(recipe).data
-    by_people = [corpus for corpus in data.train if not corpus.made_by]  # else one file would stand there twice
-    if not by_people:
+    if not data.train:
         raise InputError(f"{recipe}: `data.train` names no corpus to examine")
     one_pair = len(data.pairs) == 1  # of several, each file's name tells
     return examine(
-        by_people,
+        _each_once(data.train),
         data,
         against=[*data.validation, *against],
         source_language=files.source_language or (data.source_language if one_pair else None),
         target_language=files.target_language or (data.target_language if one_pair else None),
         examples=_at_least_none(examples),
     )
+
+
+def _each_once(corpora: Sequence[CorpusConfig]) -> list[CorpusConfig]:
+    """Corpora without those that only say once more who makes a side of the same files."""
+    by_people = [corpus for corpus in corpora if not corpus.made_by]
+    files = {corpus_files(corpus): corpus for corpus in corpora if corpus.made_by}
+    for corpus in by_people:
+        files.pop(corpus_files(corpus), None)
+    return [*by_people, *files.values()]
 
 
 def divide_files(files: CorpusFiles, output: Path, validation: int | None, test: int | None, seed: int) -> Division:

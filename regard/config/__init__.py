@@ -12,6 +12,7 @@ from regard.config.search import SearchConfig
 from regard.config.section import Section
 from regard.config.tokenizer import TokenizerConfig
 from regard.config.train import TrainConfig
+from regard.errors import ConfigError
 
 __all__ = [
     "PRESETS",
@@ -43,7 +44,25 @@ class Config(Section):
 
     def turned(self) -> Self:
         """The same run for the other direction."""
-        return self.model_copy(update={"data": self.data.turned()})
+        for key, is_set in (
+            ("model.start", self.model.start),
+            ("train.teachers", self.train.teachers),
+            ("target_by` or `source_by", self.data.makers),
+        ):
+            if is_set:
+                raise ConfigError(
+                    f"it names models of one direction (`{key}`), so it cannot be turned into the other: train the "
+                    "model of the other direction by a recipe of its own"
+                )
+        vectors = {"source_vectors": self.model.target_vectors, "target_vectors": self.model.source_vectors}
+        other = {"both": "both", "source": "target", "target": "source"}[self.tokenizer.dropout_side]
+        return self.model_copy(
+            update={
+                "data": self.data.turned(),
+                "model": self.model.model_copy(update=vectors),
+                "tokenizer": self.tokenizer.model_copy(update={"dropout_side": other}),
+            }
+        )
 
     @model_validator(mode="after")
     def _parts_agree(self) -> Self:

@@ -50,9 +50,8 @@ class CorpusConfig(Section):
                 f"{self.pairs} holds both sides in one file, so it cannot be read in the other direction: give it as "
                 "`source` and `target`, two files"
             )
-        sides = {"source": self.target, "target": self.source}
-        makers = {"source_by": self.target_by, "target_by": self.source_by}
-        return self.model_copy(update={**sides, **makers, "languages": self.languages and self.languages[::-1]})
+        languages = self.languages and self.languages[::-1]
+        return self.model_copy(update={"source": self.target, "target": self.source, "languages": languages})
 
     @model_validator(mode="after")
     def _two_files_or_one(self) -> Self:

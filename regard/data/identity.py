@@ -28,32 +28,44 @@ def files_of(data: DataConfig) -> list[Path]:
     return [Path(file) for file in dict.fromkeys(file for corpus in corpora for file in corpus_files(corpus))]
 
 
-def check_texts(data: DataConfig, run: Path, models: Sequence[Path] = ()) -> None:
+def check_texts(data: DataConfig, run: Path, teachers: Sequence[Path] = ()) -> None:
     """See that every file can be read, and holds what it held when the run in this folder began, if it did.
 
-    `models` are files of models that the run learns from, too, or from what they write.
+    `teachers` are files of models that the run learns from, too.
     """
     texts = files_of(data)
     for file in texts:
         check_readable(file)
+    check_files(texts, run)
+    check_files(teachers, run, "model")
+
+
+def check_files(files: Iterable[Path], run: Path, what: str = "text") -> None:
+    """Refuse files that hold something else than what the run in this folder knows of them."""
     known = _read(run / TEXTS)
-    for file in (*texts, *models):
+    for file in files:
         before = known.get(str(file))
         if before is not None and _changed(file, before):
-            what = ("another model", "that model") if file in models else ("other text", "that text")
+            other = "another" if what == "model" else "other"
             raise CorpusError(
-                f"{file}: holds {what[0]} than when the run in {run} began; put {what[1]} back, or choose another "
-                "folder with --run"
+                f"{file}: holds {other} {what} than when the run in {run} began; put that {what} back, or choose "
+                "another folder with --run"
             )
 
 
-def keep_texts(data: DataConfig, run: Path, models: Sequence[Path] = ()) -> None:
+def keep_texts(data: DataConfig, run: Path, teachers: Sequence[Path] = ()) -> None:
     """Write down what the files hold, as far as that is not known."""
-    known, found = _read(run / TEXTS), {}
-    files = [file for file in (*files_of(data), *models) if file.is_file()]  # a pipe cannot be read twice
-    with task("reading the text", len(files)) as work:
-        for file in files:
-            found[str(file)] = known.get(str(file)) or _facts(file)
+    keep_files([*files_of(data), *teachers], run)
+
+
+def keep_files(files: Iterable[Path], run: Path) -> None:
+    """Write down what further files hold, as far as that is not known."""
+    known = _read(run / TEXTS)
+    missing = [file for file in files if file.is_file() and not known.get(str(file))]  # a pipe cannot be read twice
+    with task("reading the text", len(missing)) as work:
+        found = dict(known)
+        for file in missing:
+            found[str(file)] = _facts(file)
             work.advance()
     if found != known:
         write_file(run / TEXTS, json.dumps(found, indent=1, ensure_ascii=False).encode())

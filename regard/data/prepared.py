@@ -199,7 +199,7 @@ def _fingerprint(corpora: Sequence[CorpusConfig], data: DataConfig, tokenizers: 
     """Says from what and how a corpus is prepared; what only steers the order is no part of it."""
     facts = {
         "layout": LAYOUT,
-        "corpora": [corpus.model_dump(exclude={"weight", "epochs"}) for corpus in corpora],
+        "corpora": [corpus.model_dump(exclude={"weight", "epochs", "target_by", "source_by"}) for corpus in corpora],
         "files": [_file_facts(Path(file)) for corpus in corpora for file in corpus_files(corpus)],
         "data": data.model_dump(exclude={"train", "validation"}),
         "tokenizers": [tokenizers.source.to_json(), tokenizers.target.to_json()],

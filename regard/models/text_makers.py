@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from regard.config import Config
+from regard.config import Config, CorpusConfig
 from regard.errors import ConfigError, InputError, ModelFolderError
 from regard.models.ensemble import load_ensemble
-from regard.models.folder import CONFIG, WEIGHTS
-
-
-def files_of_makers(config: Config) -> list[Path]:
-    """The files by which one can tell that a model that makes text is still the same."""
-    return [Path(folder) / file for folder in config.data.makers for file in (WEIGHTS, CONFIG)]
 
 
 def check_makers(config: Config) -> None:
-    """Refuse models that are not there, are of different vocabularies, or do not know the languages of the text."""
-    for folders in dict.fromkeys(corpus.made_by for corpus in config.data.train if corpus.made_by):
-        key = key_of(config, folders[0])
+    """Refuse models that are not there, are of different vocabularies, or do not know the languages of their text."""
+    for key, corpus in made_corpora(config):
         try:
-            loaded = load_ensemble(folders)
+            loaded = load_ensemble(corpus.made_by)
         except (InputError, ModelFolderError) as error:
             raise ConfigError(f"{key}: {error}") from None
-        check_translates(config, loaded.config, folders[0], f"the model of {key} ({folders[0]})")
+        check_translates(config, corpus, loaded.config, f"the model of {key} ({corpus.made_by[0]})")
 
 
-def check_translates(config: Config, maker: Config, folder: str, name: str) -> None:
-    """Refuse a model, called `name` in errors, that does not know a pair of languages which it is to translate."""
-    known = maker.data.pairs
-    for source, target in asked_of(config, folder):
-        if (source, target) not in known:
-            raise ConfigError(f"{name} does not translate {source} to {target}, which is what it is named for")
+def check_translates(config: Config, corpus: CorpusConfig, maker: Config, name: str) -> None:
+    """Refuse a model, called `name` in errors, that does not know the languages of a corpus that it makes a side of."""
+    source, target = config.data.pair_of(corpus)
+    asked = (target, source) if corpus.source_by else (source, target)
+    if asked not in maker.data.pairs:
+        raise ConfigError(f"{name} does not translate {asked[0]} to {asked[1]}, which is what it is named for")
 
 
-def asked_of(config: Config, folder: str) -> Iterator[tuple[str, str]]:
-    """The pairs of languages that a model is to translate for the text."""
-    for corpus in config.data.train:
-        source, target = config.data.pair_of(corpus)
-        if folder in corpus.target_by:
-            yield source, target
-        if folder in corpus.source_by:
-            yield target, source
-
-
-def key_of(config: Config, folder: str) -> str:
-    """Where a configuration names a model that makes text: `data.train[1].target_by`."""
+def made_corpora(config: Config) -> Iterator[tuple[str, CorpusConfig]]:
+    """The corpora that models make a side of, each with the key that names them: `data.train[1].target_by`."""
     for number, corpus in enumerate(config.data.train):
-        if folder in corpus.made_by:
-            return f"`data.train[{number}].{'target_by' if corpus.target_by else 'source_by'}`"
-    raise LookupError(folder)
+        if corpus.made_by:
+            yield f"`data.train[{number}].{'target_by' if corpus.target_by else 'source_by'}`", corpus

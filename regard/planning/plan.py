@@ -9,6 +9,7 @@ from typing import Any
 
 from regard.config import Config
 from regard.missing_teachers import missing_teachers
+from regard.models.text_makers import check_makers
 from regard.planning import STEPS
 from regard.planning.estimate import Estimate, estimate, largest_batch, with_teachers
 from regard.planning.facts import Facts
@@ -17,6 +18,7 @@ from regard.planning.screen import draw
 from regard.planning.teachers import StandIns, stand_ins
 from regard.planning.verdict import EXIT_CODES, Verdict, judge, with_worst_of
 from regard.recipe import format_config
+from regard.run_folder import has_begun
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ def plan_run(config: Config, run: str | Path, steps: int = STEPS) -> Plan:
 
     Teachers that are not there yet are part of it: one of each recipe is tried.
     """
+    if not (config.train.teacher_recipe or has_begun(Path(run))):
+        check_makers(config)
     first: list[Plan] = []
     tried: dict[str, tuple[Plan, Path]] = {}
     with stand_ins(config) as models:

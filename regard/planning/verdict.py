@@ -139,10 +139,6 @@ def _missing(config: Config, facts: Facts, expected: Estimate, proposal: tuple[s
         )
 
 
-def _need(models: int) -> str:
-    return f"{counted(models, 'model')} need{'s' if models == 1 else ''}"
-
-
 def _notes(config: Config, facts: Facts, expected: Estimate) -> Iterator[str]:
     parameters, tokens = sum(facts.parameters.values()), max(facts.epoch.target_tokens, 1)
     if HOPELESS_PARAMETERS_PER_TOKEN >= parameters / tokens > MANY_PARAMETERS_PER_TOKEN:
@@ -154,7 +150,7 @@ def _notes(config: Config, facts: Facts, expected: Estimate) -> Iterator[str]:
         yield f"The run ends after {expected.epochs:.0%} of the text: a larger train.max_steps would see all of it."
     if config.data.makers:
         corpora = [f"data.train[{number}]" for number, corpus in enumerate(config.data.train) if corpus.made_by]
-        yield (f"Not in this time: what {_need(len(config.data.makers))} to make a side of {', '.join(corpora)}.")
+        yield f"Not in this time: making a side of {', '.join(corpora)} by models."
     if expected.time is not None and expected.time.total > LONG_DAYS * DAY:
         yield f"{long_duration(expected.time.total)} is long; an interrupted run goes on from its last checkpoint."
     if facts.machine.busy:

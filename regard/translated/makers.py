@@ -62,6 +62,8 @@ class Makers:
         rules = {rule: getattr(config.data, rule) for rule in ("max_characters", "max_ratio")}
         settings: dict[str, Any] = {"teachers": list(self.digests), "average": self.average, **rules}
         settings["own_search"] = own.config.search.model_dump()
+        if own.config.data.tags:
+            settings["languages"] = list(own.languages)
         made = TaughtCorpus(folder, settings, PairCheck("", "", config.data), self.back)
         return made.made(own, partial(self._read, corpus, config), choice, **search)
 

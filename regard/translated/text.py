@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from regard.config import Config
+from regard.data.identity import check_files, keep_files
 from regard.translated.corpus import PAIRS
 from regard.translated.makers import Makers, made_corpus, note_replaced
 
@@ -17,18 +18,19 @@ def made_text(config: Config, run: Path, begun: bool) -> Config:
 
     A run that has begun goes on with what it made, and needs the models no more.
     """
-    if not config.data.makers:
-        return config
-    loaded: dict[tuple[str, ...], Makers] = {}
-    corpora = []
+    loaded: dict[tuple[tuple[str, ...], bool], Makers] = {}
+    corpora, files = [], []
     for number, corpus in enumerate(config.data.train):
         folder = run / FOLDER / str(number)
         if not corpus.made_by:
             corpora.append(corpus)
             continue
         if not (begun and (folder / PAIRS).exists()):
-            makers = loaded.get(corpus.made_by) or Makers.load(corpus.made_by, back=bool(corpus.source_by))
-            loaded[corpus.made_by] = makers
+            who = corpus.made_by, bool(corpus.source_by)
+            makers = loaded[who] = loaded.get(who) or Makers.load(corpus.made_by, back=bool(corpus.source_by))
             note_replaced([makers.make(corpus, config, folder)])
         corpora.append(made_corpus(corpus, folder))
+        files.append(folder / PAIRS)
+    check_files(files, run)
+    keep_files(files, run)
     return config.model_copy(update={"data": config.data.model_copy(update={"train": tuple(corpora)})})

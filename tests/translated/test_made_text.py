@@ -13,6 +13,7 @@ from regard.commands.examining import CorpusFiles, examine_recipe
 from regard.config import Config
 from regard.distillation.run import distill_run
 from regard.errors import ConfigError, CorpusError, RegardError
+from regard.missing_teachers import missing_teachers
 from regard.pipeline import train_run
 from regard.planning.plan import plan_run
 from regard.recipe import format_config, load_config, override_config
@@ -109,14 +110,37 @@ def test_an_interrupted_run_goes_on_without_the_models_to_the_same_end(home, tin
     assert weights[0] == weights[1]
 
 
-def test_a_run_notices_another_model(home, tiny_run, monkeypatch):
+@pytest.mark.parametrize("again", [False, True], ids=["changed", "made anew"])
+def test_a_run_notices_other_text(home, tiny_run, monkeypatch, again):
     model = shutil.copytree(tiny_run, home / "model")
     config = with_makers(home, f'target_by=["{model}"]')
     train_killed_at(2, config, home / "run", monkeypatch)
-    weights = model / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"\x01")
-    with pytest.raises(CorpusError, match=r"model\.safetensors: holds another model than when the run"):
+    train_killed_at(2, config, home / "run", monkeypatch)
+    pairs = home / "run/translated/1/pairs.jsonl"
+    lines = pairs.read_text(encoding="utf-8").splitlines(keepends=True)
+    if again:
+        shutil.rmtree(pairs.parent)
+        found = type(EMPTY)("autre", 0.0, 0.0, [], [], True, [])
+        monkeypatch.setattr(Translator, "translate_nbest", lambda self, texts, *_, **__: [[found] for _ in texts])
+    else:
+        pairs.write_text("".join([*lines[1:], lines[0]]), encoding="utf-8")
+    with pytest.raises(CorpusError, match=r"pairs\.jsonl: holds other text than when the run"):
         train_run(config, home / "run")
+
+
+def test_one_model_may_make_either_side(home, says_the_language):
+    both = home / "both"
+    en, fr = home / "corpus/train.en", home / "corpus/train.fr"
+    corpora = (
+        f'{{source="{en}",target="{fr}",languages=["en","fr"]}}',
+        f'{{source="{fr}",target="{en}",languages=["fr","en"]}}',
+    )
+    tagged = [f"data.train=[{', '.join(corpora)}]", "data.tags=true", "train.max_steps=1"]
+    train_run(override_config(load_config(home / "plain.toml"), tagged), both)
+    train_run(with_makers(home, f'target_by=["{both}"]', f'source_by=["{both}"]'), home / "run")
+    sources, targets = sides(home)
+    assert made_pairs(home / "run", 1) == [(source, f"fr {source}") for source in sources]
+    assert made_pairs(home / "run", 2) == [(f"en {target}", target) for target in targets]
 
 
 def test_models_that_are_not_there_are_trained_first(home):
@@ -133,6 +157,35 @@ def test_models_that_are_not_there_are_trained_first(home):
         (str(home / f"corpus/{name}.fr"), str(home / f"corpus/{name}.en")) for name in ("train", "validation")
     ]
     assert len(made_pairs(home / "run", 2)) == len(sides(home)[0])
+
+
+def test_a_model_that_teaches_and_makes_text_is_one(home):
+    recipe = f'train.teacher_recipe="{home / "plain.toml"}"'
+    taught = f'train.teachers=["{home / "one"}", "{home / "two"}"]'
+    config = with_makers(home, f'target_by=["{home / "one"}", "{home / "three"}"]', overrides=(recipe, taught))
+    found = [(folder.name, teacher.seed) for teacher, folder in missing_teachers(config, home / "run")]
+    assert found == [("one", 1), ("two", 2), ("three", 3)]
+
+
+def test_a_recipe_is_turned_as_a_whole(home):
+    settings = ["tokenizer.dropout_side=source", "tokenizer.dropout=0.1", "model.target_vectors=v.vec"]
+    turned = override_config(load_config(home / "plain.toml"), settings).turned()
+    assert (turned.tokenizer.dropout_side, turned.model.source_vectors, turned.model.target_vectors) == (
+        "target", "v.vec", None,
+    )  # fmt: skip
+    with pytest.raises(ConfigError, match=r"`model.start`\), so it cannot be turned"):
+        override_config(load_config(home / "plain.toml"), ["model.start=x"]).turned()
+
+
+def test_what_is_there_needs_no_recipe_that_can_be_turned(home, turned_run):
+    both = home / "corpus/both.tsv"
+    both.write_text("".join(f"{source}\t{target}\n" for source, target in zip(*sides(home), strict=True)))
+    pairs = override_config(load_config(home / "plain.toml"), [f'data.train=[{{pairs="{both}"}}]'])
+    (home / "pairs.toml").write_text(format_config(pairs), encoding="utf-8")
+    recipe = f'train.teacher_recipe="{home / "pairs.toml"}"'
+    makers = (f'source_by=["{turned_run}"]', f'target_by=["{home / "new"}"]')
+    config = with_makers(home, *makers, overrides=(recipe,))
+    assert [folder.name for _, folder in missing_teachers(config, home / "run")] == ["new"]
 
 
 @pytest.mark.parametrize(
@@ -187,10 +240,12 @@ def test_the_card_says_who_wrote_it(home, tiny_run):
 
 
 def test_the_doctor_looks_at_what_people_wrote(home, tiny_run):
-    recipe = home / "made.toml"
-    recipe.write_text(format_config(with_makers(home, f'target_by=["{tiny_run}"]')), encoding="utf-8")
     plain = examine_recipe(home / "plain.toml", CorpusFiles(), (), 3).to_json()
-    assert examine_recipe(recipe, CorpusFiles(), (), 3).to_json() == plain
+    made = with_makers(home, f'target_by=["{tiny_run}"]', 'source_by=["x"]')
+    alone = made.model_copy(update={"data": made.data.model_copy(update={"train": made.data.train[1:2]})})
+    for config in (made, alone):
+        (home / "made.toml").write_text(format_config(config), encoding="utf-8")
+        assert examine_recipe(home / "made.toml", CorpusFiles(), (), 3).to_json() == plain
 
 
 def test_a_full_folder_of_another_recipe_is_refused(home, tiny_run, turned_run, monkeypatch):
@@ -210,5 +265,10 @@ def test_a_plan_says_what_it_did_not_count(home):
     config = with_makers(home, f'source_by=["{home / "back"}"]', overrides=(recipe,))
     plan = plan_run(config, home / "run", 1)
     assert plan.expected.time.teachers > 0
-    assert "Not in this time: what 1 model needs to make a side of data.train[1]." in " ".join(plan.to_text().split())
+    assert "Not in this time: making a side of data.train[1] by models." in " ".join(plan.to_text().split())
     assert not (home / "back").exists()
+
+
+def test_a_plan_refuses_models_that_are_not_there(home):
+    with pytest.raises(ConfigError, match=r"`data.train\[1\].target_by`: nowhere: no such model folder"):
+        plan_run(with_makers(home, 'target_by=["nowhere"]'), home / "run", 1)
