@@ -20,13 +20,14 @@ class Time:
     saving: float
     preparing: float
     asking: float = 0.0
+    making: float = 0.0
     teachers: float = 0.0
     """What is trained first."""
 
     @property
     def own(self) -> float:
         """Without what is trained first."""
-        return self.training + self.validating + self.saving + self.preparing + self.asking
+        return self.training + self.validating + self.saving + self.preparing + self.asking + self.making
 
     @property
     def total(self) -> float:
@@ -91,7 +92,15 @@ def _time(config: Config, speed: Speed, costs: Costs, tokens: float, steps: int,
     added = (1 - share) * _passes_for_risk(config) * max(0, steps - config.train.risk_after)
     training = (steps - saved + added) * step
     saving = validations * costs.checkpoint_seconds
-    return Time(step, training, judging, saving, costs.preparation_seconds, costs.asking_seconds or 0.0)
+    return Time(
+        step,
+        training,
+        judging,
+        saving,
+        costs.preparation_seconds,
+        costs.asking_seconds or 0.0,
+        costs.making_seconds or 0.0,
+    )
 
 
 def _passes_for_risk(config: Config) -> float:

@@ -87,6 +87,8 @@ class Costs:
     """Where teachers are asked once, before the first step."""
     said_bytes: int = 0
     """What is kept of that."""
+    making_seconds: float | None = None
+    """Where models make a side of the text, before that."""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,8 @@ class Sample:
     """Pairs in the whole corpora, each counted once."""
     complete: bool
     """Whether all was read, so that `total` is no estimate."""
+    totals: tuple[int, ...]
+    """Those of each corpus."""
 
     @property
     def whole(self) -> bool:
@@ -65,7 +67,9 @@ def take_sample(
             )
         )
         count += len(share)
-    return Sample(tuple(sampled), count, total, all(part.complete for part in drawn))
+    return Sample(
+        tuple(sampled), count, total, all(part.complete for part in drawn), tuple(part.total for part in drawn)
+    )
 
 
 def write_pairs(path: Path, pairs: Sequence[tuple[str, str]]) -> None:

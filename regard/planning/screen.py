@@ -78,6 +78,8 @@ def _time(facts: Facts, speed: Speed, costs: Costs, expected: Estimate, time: Ti
         yield "", f"{long_duration(time.validating):>14}  validating {expected.validations:,} times, {each} each"
     yield "", f"{long_duration(time.saving):>14}  saving {expected.validations:,} checkpoints"
     yield "", f"{long_duration(time.preparing):>14}  learning the vocabulary, preparing the text"
+    if costs.making_seconds is not None:
+        yield "", f"{long_duration(time.making):>14}  having models make text"
     if costs.asking_seconds is not None:
         yield "", f"{long_duration(time.asking):>14}  asking the teachers"
     if time.teachers:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from regard.config import Config
+from regard.config import Config, CorpusConfig
 from regard.data.tokenizer import Tokenizers
 from regard.models import build_model
 from regard.models.folder import save_model
@@ -39,11 +39,20 @@ class StandIns:
         return home / "model"
 
     def instead(self, config: Config) -> Config:
-        """The same configuration with what stands in for its teachers, none of which is to be trained."""
+        """The same configuration with what stands in for its teachers and makers, none of which is to be trained."""
         models = {Path(folder).resolve(): model for folder, model in self.of.items()}
-        teachers = tuple(str(models.get(Path(name).resolve(), name)) for name in config.train.teachers)
-        settings = {"teachers": teachers, "teacher_recipe": ""}
-        return config.model_copy(update={"train": config.train.model_copy(update=settings)})
+
+        def named(names: Iterable[str]) -> tuple[str, ...]:
+            return tuple(str(models.get(Path(name).resolve(), name)) for name in names)
+
+        def made(corpus: CorpusConfig) -> CorpusConfig:
+            makers = {"target_by": named(corpus.target_by), "source_by": named(corpus.source_by)}
+            return corpus.model_copy(update=makers)
+
+        train = {"teachers": named(config.train.teachers), "teacher_recipe": ""}
+        data = {"train": tuple(map(made, config.data.train))}
+        changes = {"train": config.train.model_copy(update=train), "data": config.data.model_copy(update=data)}
+        return config.model_copy(update=changes)
 
     def named(self, words: str) -> str:
         """Words about them as they should be: about those that they stand in for."""

@@ -71,6 +71,10 @@ class TrialProcess:
         """What asking its teachers about some pairs of such a run's text takes."""
         return self._ask("ask", config, run)
 
+    def make(self, config: Config, run: Path) -> dict[str, float]:
+        """What it takes for each pair to have models make a side of its text, by the number of the corpus."""
+        return self._ask("make", config, run)
+
     def _ask(self, wish: str, config: Config, run: Path) -> dict[str, Any]:
         place = run.with_suffix(".toml")
         place.write_text(format_config(config), encoding="utf-8")

@@ -11,12 +11,14 @@ import os
 import sys
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from regard.config import Config
+from regard.data.corpus import read_pairs
 from regard.data.prepared import PreparedCorpus
 from regard.data.tokenizer import Tokenizers
 from regard.errors import RegardError
@@ -31,8 +33,10 @@ from regard.train.sayings import record_of, said_of
 from regard.train.signals import Interrupted
 from regard.train.threads import threads_for, torch_threads
 from regard.train.validation import Validator
+from regard.translated.makers import Makers
 
 ASKED_PAIRS = 256
+MADE_PAIRS = 256
 
 
 def offer_itself_to_the_killer() -> None:
@@ -85,7 +89,30 @@ def ask(config: Config, run: Path) -> dict[str, Any]:
         return {"seconds": time.monotonic() - started, "tokens": len(asked), "bytes": record.itemsize}
 
 
-REQUESTS = {"train": train, "judge": judge, "ask": ask}
+def make(config: Config, run: Path) -> dict[str, Any]:
+    """The seconds that models take to make a side of a pair, for each corpus of which they make one, by its number.
+
+    A model that has learned nothing does not know when to stop, so nothing gets longer than the mean of real text.
+    """
+    prepared = PreparedCorpus.open(run / PREPARED)
+    seconds: dict[str, float] = {}
+    for number, corpus in enumerate(config.data.train):
+        if not corpus.made_by:
+            continue
+        makers = Makers.load(corpus.made_by, back=bool(corpus.source_by))
+        side = prepared.source if makers.back else prepared.target
+        pairs = list(islice(read_pairs(corpus, config.data), MADE_PAIRS))
+        texts = [pair.target if makers.back else pair.source for pair in pairs]
+        translator, longest = makers.between(config.data.pair_of(corpus)), 1 + len(side.values) // max(1, len(side))
+        with torch_threads(threads_for(config.train, processes=1)):
+            translator.translate_nbest(texts[:1], 1, max_length=longest)  # what is done but once takes no time a pair
+            started = time.monotonic()
+            translator.translate_nbest(texts, 1, max_length=longest)
+            seconds[str(number)] = (time.monotonic() - started) / len(pairs)
+    return seconds
+
+
+REQUESTS = {"train": train, "judge": judge, "ask": ask, "make": make}
 
 
 def answer_to(wish: str, config: Path, run: Path) -> dict[str, Any]:

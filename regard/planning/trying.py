@@ -141,6 +141,7 @@ class Trying:
             figures["checkpoint_bytes"],
             round(prepared * self.text.factor),
             *self._asking(process),
+            making_seconds=self._making(process),
         )
 
     def _asking(self, process: TrialProcess) -> tuple[float | None, int]:
@@ -150,6 +151,13 @@ class Trying:
         figures = process.ask(self.config, self.folder / "steps")
         tokens = (len(self.text.prepared.target.values) + len(self.text.prepared)) * self.text.factor
         return tokens * figures["seconds"] / figures["tokens"] / self.processes, round(tokens * figures["bytes"])
+
+    def _making(self, process: TrialProcess) -> float | None:
+        """The seconds that it takes to have models make a side of the text, going by some of the pairs."""
+        if not self.config.data.makers:
+            return None
+        each = process.make(self.config, self.folder / "steps")
+        return sum(seconds * self.text.sample.totals[int(number)] for number, seconds in each.items())
 
     def _validation(self) -> tuple[Config, tuple[int, int]]:
         """A configuration that validates on a few pairs, and how many of how many.

@@ -148,9 +148,6 @@ def _notes(config: Config, facts: Facts, expected: Estimate) -> Iterator[str]:
         )
     if expected.epochs < 1:
         yield f"The run ends after {expected.epochs:.0%} of the text: a larger train.max_steps would see all of it."
-    if config.data.makers:
-        corpora = [f"data.train[{number}]" for number, corpus in enumerate(config.data.train) if corpus.made_by]
-        yield f"Not in this time: making a side of {', '.join(corpora)} by models."
     if expected.time is not None and expected.time.total > LONG_DAYS * DAY:
         yield f"{long_duration(expected.time.total)} is long; an interrupted run goes on from its last checkpoint."
     if facts.machine.busy:
