@@ -68,7 +68,8 @@ def _training(report: Report) -> Iterator[str]:
     sizes = f"{first['parameters']:,} parameters, {first['pairs']:,} training pairs"
     yield f"{sizes}; {between(minutes, '.1f')} minutes{_where(report)}."
     yield "These count training with its validations and checkpoints, and asking teachers where there are any, over all"
-    yield "sessions of a run; learning the vocabulary before and choosing the weights after are not in them."
+    yield "sessions of a run; learning the vocabulary and having models make text before, and choosing the weights"
+    yield "after, are not in them."
     yield ""
 
 
