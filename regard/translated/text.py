@@ -26,8 +26,8 @@ def made_text(config: Config, run: Path, begun: bool) -> Config:
             corpora.append(corpus)
             continue
         if not (begun and (folder / PAIRS).exists()):
-            who = corpus.made_by, bool(corpus.source_by)
-            makers = loaded[who] = loaded.get(who) or Makers.load(corpus.made_by, back=bool(corpus.source_by))
+            folders, back = who = corpus.made_by, bool(corpus.source_by)
+            makers = loaded[who] = loaded.get(who) or Makers.load(folders, back=back)
             note_replaced([makers.make(corpus, config, folder)])
         corpora.append(made_corpus(corpus, folder))
         files.append(folder / PAIRS)
